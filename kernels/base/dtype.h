@@ -1,0 +1,34 @@
+#ifndef KERNELS_BASE_DTYPE_H_
+#define KERNELS_BASE_DTYPE_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace pipeloom {
+
+// Element types of tensors. kDTypes below is the one table of their names and sizes.
+enum class DType : uint8_t { kFloat32, kInt32 };
+
+struct DTypeInfo {
+  DType dtype;
+  absl::string_view name;              // in the text form: f32
+  absl::string_view safetensors_name;  // in a safetensors header: F32
+  int bytes;
+  bool floating;
+};
+
+inline constexpr DTypeInfo kDTypes[] = {
+    {DType::kFloat32, "f32", "F32", 4, true},
+    {DType::kInt32, "i32", "I32", 4, false},
+};
+
+constexpr const DTypeInfo& Info(DType dtype) { return kDTypes[static_cast<int>(dtype)]; }
+
+// The dtype named as in the text form; InvalidArgument with the choices otherwise.
+absl::StatusOr<DType> ParseDType(absl::string_view name);
+
+}  // namespace pipeloom
+
+#endif  // KERNELS_BASE_DTYPE_H_
