@@ -1,0 +1,60 @@
+"""A library that the Debian package manager installed, as a Bazel repository."""
+
+def _pkg_config(rctx, *args):
+    result = rctx.execute(["pkg-config"] + list(args))
+    if result.return_code != 0:
+        fail("\n".join([
+            "Library %s is not usable: pkg-config %s says:" % (rctx.name, " ".join(args)),
+            result.stderr.strip(),
+            "Run ./bazelw once, or install the Debian package %s." % rctx.attr.debian_package,
+        ]))
+    return result.stdout.strip()
+
+def _system_library_impl(rctx):
+    if not rctx.which("pkg-config"):
+        fail("pkg-config is missing: run ./bazelw once, or install the Debian package pkg-config.")
+    for module in rctx.attr.pkg_config:
+        found = _pkg_config(rctx, "--modversion", module)
+        if found != rctx.attr.version and not found.startswith(rctx.attr.version + "."):
+            fail("Library %s is pinned to %s, but %s is installed (package %s)." % (
+                rctx.name,
+                rctx.attr.version,
+                found,
+                rctx.attr.debian_package,
+            ))
+
+    header = "/usr/include/" + rctx.attr.header
+    if not rctx.path(header).exists:
+        fail("%s is missing: install the Debian package %s." % (header, rctx.attr.debian_package))
+
+    linkopts = rctx.attr.linkopts
+    defines = rctx.attr.defines
+    if not linkopts and not defines:
+        linkopts = [o for o in _pkg_config(rctx, "--libs", *rctx.attr.pkg_config).split(" ") if o]
+        cflags = _pkg_config(rctx, "--cflags-only-other", *rctx.attr.pkg_config)
+        defines = [o[2:] for o in cflags.split(" ") if o.startswith("-D")]
+
+    # The headers stand in /usr/include, where the compiler looks anyway, so
+    # there is nothing to copy and no include path to add.
+    rctx.file("BUILD", """package(default_visibility = ["@//third_party:__subpackages__"])
+
+cc_library(
+    name = "{name}",
+    defines = {defines},
+    linkopts = {linkopts},
+)
+""".format(name = rctx.name, defines = repr(defines), linkopts = repr(linkopts)))
+
+system_library = repository_rule(
+    implementation = _system_library_impl,
+    doc = "Checks that an installed library has the pinned version; makes @NAME//:NAME of it.",
+    attrs = {
+        "debian_package": attr.string(mandatory = True, doc = "Who brings it; for messages."),
+        "defines": attr.string_list(doc = "Instead of what pkg-config says."),
+        "header": attr.string(mandatory = True, doc = "A header below /usr/include."),
+        "linkopts": attr.string_list(doc = "Instead of what pkg-config says."),
+        "pkg_config": attr.string_list(mandatory = True, doc = "pkg-config modules."),
+        "version": attr.string(mandatory = True, doc = "Pinned version, or a prefix of it."),
+    },
+    local = True,
+)
