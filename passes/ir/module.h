@@ -1,0 +1,40 @@
+#ifndef PASSES_IR_MODULE_H_
+#define PASSES_IR_MODULE_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "passes/ir/graph.h"
+
+namespace pipeloom {
+
+// What the user asked of the pipeline: the one place of these defaults.
+struct PipelineConfig {
+  int stages = 1;
+  int micro_batches = 1;
+  std::string schedule = "1f1b";
+  int threads = 1;  // compute threads a rank
+  // Cell path -> stage, in the order given; a path covers its subtree, the longest path wins.
+  std::vector<std::pair<std::string, StageId>> stage_of_cell;
+};
+
+// A program: the step graph before split_stages, one graph a chunk and part after it. Passes see all of it, so that a
+// pass needs no options of its own.
+struct Module {
+  PipelineConfig config;
+  std::vector<std::unique_ptr<Graph>> graphs;
+
+  // The graph of a chunk's part; nullptr where the chunk has none.
+  Graph* Find(ChunkId chunk, Part part) const {
+    for (const auto& graph : graphs) {
+      if (graph->chunk == chunk && graph->part == part) return graph.get();
+    }
+    return nullptr;
+  }
+};
+
+}  // namespace pipeloom
+
+#endif  // PASSES_IR_MODULE_H_

@@ -1,0 +1,48 @@
+#ifndef PLUGIN_RUNTIME_SESSION_H_
+#define PLUGIN_RUNTIME_SESSION_H_
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "kernels/base/buffer.h"
+#include "plugin/runtime/compile.h"
+
+namespace pipeloom {
+
+struct SessionOptions {
+  // How long any wait for another rank may last before the step fails.
+  std::chrono::milliseconds deadline = std::chrono::seconds(300);
+};
+
+// The ranks of one pipeline, each a thread with its own compute threads, and the parameters that they hold. Programs
+// (training and inference, one for each batch shape) share ranks and parameters. Used by one thread at a time.
+class Session {
+ public:
+  static absl::StatusOr<std::unique_ptr<Session>> Create(int ranks, const SessionOptions& options);
+  virtual ~Session() = default;
+
+  // Makes the kernels and buffers of `program` on every rank; parameters that the session does not have yet are made
+  // and hold zeros. InvalidArgument where a parameter has another type than in an earlier program, or where the program
+  // is for another number of ranks. Returns the program's number for Run.
+  virtual absl::StatusOr<int> Load(const CompiledProgram& program) = 0;
+
+  // Runs one step. `inputs` in the order of the step graph's inputs, with the types of the whole batch
+  // (CompiledProgram::inputs). Returns the step graph's outputs in order. InvalidArgument, before anything runs, for
+  // wrong inputs. An error on one rank ends the step on all with that error, which names rank, action and cell; then
+  // no parameter has changed, unless the error arose in the update itself. A loss that is not finite is such an error
+  // too. After an error in a rank the session can only be read.
+  virtual absl::StatusOr<std::vector<Tensor>> Run(int program, absl::Span<const TensorView> inputs) = 0;
+
+  // All copies of a parameter, over the ranks that use it. NotFound names the parameter; InvalidArgument both types.
+  virtual absl::Status WriteParameter(const std::string& name, const TensorView& value) = 0;
+  // The copy of the first rank that uses it (all copies are equal).
+  virtual absl::StatusOr<Tensor> ReadParameter(const std::string& name) const = 0;
+};
+
+}  // namespace pipeloom
+
+#endif  // PLUGIN_RUNTIME_SESSION_H_
