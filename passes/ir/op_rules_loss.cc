@@ -1,0 +1,84 @@
+#include "kernels/base/status_macros.h"
+#include "passes/ir/op_rules.h"
+
+namespace pipeloom::op_rules {
+namespace {
+
+absl::Status WantReduction(const AttributeMap& attributes) {
+  return WantOneOf(attributes, "reduction", "mean", {"mean", "sum"});
+}
+
+// Logits and labels stand at operands `at` and `at` + 1.
+absl::Status CheckLogitsAndLabels(OperandTypes operands, const AttributeMap& attributes, int at) {
+  RETURN_IF_ERROR(WantDType(operands, at, DType::kFloat32));
+  RETURN_IF_ERROR(WantRank(operands, at, 2));
+  RETURN_IF_ERROR(WantType(operands, at + 1, TensorType{DType::kInt32, {operands[at].shape[0]}},
+                           "one label for each row of the logits"));
+  return WantReduction(attributes);
+}
+
+absl::Status CheckPrediction(OperandTypes operands, const AttributeMap& attributes, int at) {
+  RETURN_IF_ERROR(WantDType(operands, at, DType::kFloat32));
+  RETURN_IF_ERROR(WantType(operands, at + 1, operands[at], "the target"));
+  return WantReduction(attributes);
+}
+
+absl::Status CheckLossGradient(OperandTypes operands) {
+  return WantType(operands, 0, TensorType{DType::kFloat32, {}}, "the gradient of the loss");
+}
+
+std::vector<TensorType> Scalar() { return {TensorType{DType::kFloat32, {}}}; }
+
+absl::StatusOr<std::vector<TensorType>> CrossEntropyShape(OperandTypes operands, const AttributeMap& attributes) {
+  RETURN_IF_ERROR(CheckLogitsAndLabels(operands, attributes, 0));
+  return Scalar();
+}
+
+absl::StatusOr<std::vector<TensorType>> CrossEntropyGradShape(OperandTypes operands, const AttributeMap& attributes) {
+  RETURN_IF_ERROR(CheckLossGradient(operands));
+  RETURN_IF_ERROR(CheckLogitsAndLabels(operands, attributes, 1));
+  return std::vector<TensorType>{operands[1]};
+}
+
+absl::StatusOr<std::vector<TensorType>> MseShape(OperandTypes operands, const AttributeMap& attributes) {
+  RETURN_IF_ERROR(CheckPrediction(operands, attributes, 0));
+  return Scalar();
+}
+
+absl::StatusOr<std::vector<TensorType>> MseGradShape(OperandTypes operands, const AttributeMap& attributes) {
+  RETURN_IF_ERROR(CheckLossGradient(operands));
+  RETURN_IF_ERROR(CheckPrediction(operands, attributes, 1));
+  return std::vector<TensorType>{operands[1]};
+}
+
+Value* CrossEntropyGradient(GraphBuilder& builder, const Node& node, int operand, Value* gradient) {
+  if (operand != 0) return nullptr;
+  return builder.Emit("softmax_cross_entropy_grad", {gradient, node.operands[0], node.operands[1]}, node.attributes);
+}
+
+Value* MseGradient(GraphBuilder& builder, const Node& node, int operand, Value* gradient) {
+  Value* of_x = builder.Emit("mse_grad", {gradient, node.operands[0], node.operands[1]}, node.attributes);
+  return operand == 0 ? of_x : builder.Emit("neg", {of_x});
+}
+
+// A maximum, a difference, an exponential, a sum and a quotient for each logit.
+int64_t CrossEntropyFlops(const Node& node) { return 5 * node.operands[node.operands.size() - 2]->type.num_elements(); }
+// A difference, a square and a sum, or a difference and two products, for each
+// element.
+int64_t MseFlops(const Node& node) { return 3 * node.operands.back()->type.num_elements(); }
+
+}  // namespace
+
+std::vector<OpDef> LossOps() {
+  const std::vector<AttributeSpec> mse = {{"reduction", AttributeType::kString}};
+  const std::vector<AttributeSpec> cross_entropy = {{"reduction", AttributeType::kString},
+                                                    {"ignore_index", AttributeType::kInt}};
+  return {
+      {"softmax_cross_entropy", 2, 2, cross_entropy, CrossEntropyShape, CrossEntropyGradient, CrossEntropyFlops},
+      {"softmax_cross_entropy_grad", 3, 3, cross_entropy, CrossEntropyGradShape, nullptr, CrossEntropyFlops},
+      {"mse", 2, 2, mse, MseShape, MseGradient, MseFlops},
+      {"mse_grad", 3, 3, mse, MseGradShape, nullptr, MseFlops},
+  };
+}
+
+}  // namespace pipeloom::op_rules
