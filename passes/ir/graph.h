@@ -74,11 +74,13 @@ struct Node {
   NodeInfo info;
 };
 
-// A result of the graph; `reduce` says how the values of the micro-batches make one: "sum", "mean" or "concat" (along
-// axis 0). "" in a split graph, whose outputs are joined by name.
+// A result of the graph. Those of the step graph say in `reduce` how the values of the micro-batches make one: "sum",
+// "mean" or "concat" (along axis 0), and are numbered by `index` wherever the graph is split. An output with an empty
+// `reduce` joins graphs by its name.
 struct Output {
   Value* value = nullptr;
   std::string reduce;
+  int index = 0;
 };
 
 // The optimizer of a graph that has no backward part yet: `differentiate` makes a node of it for each parameter.

@@ -1,0 +1,102 @@
+#include "passes/insert_grad_reducers.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/status_macros.h"
+#include "passes/ir/op_table.h"
+#include "passes/parts.h"
+
+namespace pipeloom {
+namespace {
+
+bool Writes(const Node& node, absl::string_view parameter) {
+  const OpDef* op = FindOp(node.op);
+  if (op == nullptr) return false;
+  return std::any_of(op->writes.begin(), op->writes.end(), [&](int operand) {
+    return node.operands[static_cast<size_t>(operand)]->parameter == parameter;
+  });
+}
+
+bool WritesParameter(const Module& module, ChunkId chunk, absl::string_view parameter) {
+  const Graph* update = module.Find(chunk, Part::kUpdate);
+  return update != nullptr && std::any_of(update->nodes().begin(), update->nodes().end(),
+                                          [&](const auto& node) { return Writes(*node, parameter); });
+}
+
+bool Reads(const Module& module, ChunkId chunk, absl::string_view parameter) {
+  const Graph* forward = module.Find(chunk, Part::kForward);
+  return forward != nullptr && forward->FindParameter(parameter) != nullptr;
+}
+
+Value* FindOrAddParameter(Graph& graph, const Value& parameter) {
+  if (Value* found = graph.FindParameter(parameter.parameter)) return found;
+  return graph.AddParameter(parameter.name, parameter.parameter, parameter.type, parameter.trainable);
+}
+
+// Does the update `node` of the owner's graph `from` on `chunk` too.
+absl::Status CopyUpdate(Module& module, const Graph& from, const Node& node, ChunkId chunk) {
+  Graph& to = FindOrAddPart(module, chunk, Part::kUpdate);
+  std::vector<Value*> operands;
+  for (const Value* operand : node.operands) {
+    if (operand->kind == Value::Kind::kParameter) {
+      operands.push_back(FindOrAddParameter(to, *operand));
+      continue;
+    }
+    if (operand->kind != Value::Kind::kSaved && operand->kind != Value::Kind::kBoundary) {
+      return absl::UnimplementedError(absl::StrCat("the update of shared parameter ", node.operands[0]->parameter,
+                                                   " reads %", operand->name, ", which chunk ", from.chunk->value(),
+                                                   " makes in the update itself; only reduced gradients are sent"));
+    }
+    Value* joined = to.Find(operand->name);
+    if (joined == nullptr) joined = to.AddJoined(Value::Kind::kBoundary, operand->name, operand->type);
+    operands.push_back(joined);
+  }
+  NodeInfo info = node.info;
+  info.stage = StageId(chunk.value());
+  to.AddTypedNode(node.op, std::move(operands), node.attributes, info, {});
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<bool> InsertGradReducers::Run(Module& module) const {
+  struct Copy {
+    const Graph* from;
+    const Node* node;
+    ChunkId chunk;
+  };
+  std::vector<Copy> copies;
+  for (const auto& graph : module.graphs) {
+    if (graph->part != Part::kUpdate) continue;
+    for (const auto& node : graph->nodes()) {
+      if (node->operands.empty() || !Writes(*node, node->operands[0]->parameter)) continue;
+      for (int chunk = 0; chunk < module.config.stages; ++chunk) {
+        const std::string& parameter = node->operands[0]->parameter;
+        if (!Reads(module, ChunkId(chunk), parameter) || WritesParameter(module, ChunkId(chunk), parameter)) continue;
+        copies.push_back({graph.get(), node.get(), ChunkId(chunk)});
+      }
+    }
+  }
+  for (const Copy& copy : copies) RETURN_IF_ERROR(CopyUpdate(module, *copy.from, *copy.node, copy.chunk));
+  return !copies.empty();
+}
+
+absl::Status InsertGradReducers::CheckAfter(const Module& module) const {
+  for (const auto& graph : module.graphs) {
+    if (graph->part != Part::kUpdate) continue;
+    for (const Value* parameter : graph->parameters()) {
+      if (!WritesParameter(module, *graph->chunk, parameter->parameter)) continue;
+      for (int chunk = 0; chunk < module.config.stages; ++chunk) {
+        if (!Reads(module, ChunkId(chunk), parameter->parameter)) continue;
+        if (WritesParameter(module, ChunkId(chunk), parameter->parameter)) continue;
+        return absl::InternalError(absl::StrCat("parameter ", parameter->parameter, " is updated on chunk ",
+                                                graph->chunk->value(), " and not on chunk ", chunk));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace pipeloom

@@ -1,0 +1,140 @@
+#include "passes/insert_micro_batches.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/status_macros.h"
+#include "passes/parts.h"
+
+namespace pipeloom {
+namespace {
+
+// The node info of what is inserted beside `node`.
+NodeInfo InfoOf(const Graph& graph, Phase phase, Rate rate, absl::string_view cell) {
+  return {std::string(cell), StageId(graph.chunk->value()), phase, rate};
+}
+
+absl::StatusOr<bool> SliceInputs(Graph& graph, int count) {
+  bool changed = false;
+  const std::vector<Value*> inputs = graph.inputs();
+  size_t at = 0;
+  for (Value* input : inputs) {
+    if (input->kind != Value::Kind::kInput || !input->batch_axis) continue;
+    const int axis = *input->batch_axis;
+    input->type.shape[static_cast<size_t>(axis)] *= count;
+    const Phase phase = graph.part == Part::kForward ? Phase::kForward : Phase::kBackward;
+    ASSIGN_OR_RETURN(Node * slice,
+                     graph.AddNode("micro_batch_slice", {input}, {{"axis", int64_t{axis}}, {"count", int64_t{count}}},
+                                   InfoOf(graph, phase, Rate::kMicro, ""), absl::StrCat(input->name, ".micro"), at++));
+    for (const auto& node : graph.nodes()) {
+      if (node.get() == slice) continue;
+      std::replace(node->operands.begin(), node->operands.end(), input, slice->results[0]);
+    }
+    changed = true;
+  }
+  return changed;
+}
+
+// Merges the graph's outputs of the step.
+absl::StatusOr<bool> MergeOutputs(Module& module, Graph& graph) {
+  const int count = module.config.micro_batches;
+  std::vector<Output> kept;
+  std::vector<Output> merged;
+  for (const Output& output : graph.outputs) (output.reduce.empty() ? kept : merged).push_back(output);
+  graph.outputs = kept;
+  for (const Output& output : merged) {
+    const std::string& cell = output.value->producer->info.cell;
+    const std::string reduce = output.reduce == "concat" ? "concat" : "sum";
+    ASSIGN_OR_RETURN(Node * merge, graph.AddNode("micro_batch_merge", {output.value},
+                                                 {{"reduce", reduce}, {"count", int64_t{count}}},
+                                                 InfoOf(graph, Phase::kForward, Rate::kMicro, cell),
+                                                 absl::StrCat(output.value->name, ".step")));
+    graph.outputs.push_back({merge->results[0], "", 0});
+    Graph& reduce_part = FindOrAddPart(module, *graph.chunk, Part::kReduce);
+    Value* result = reduce_part.AddJoined(Value::Kind::kSaved, merge->results[0]->name, merge->results[0]->type);
+    const NodeInfo info = InfoOf(graph, Phase::kUpdate, Rate::kStep, cell);
+    if (output.reduce == "mean") {
+      Value* share = reduce_part.AddConstant("share", TensorType{DType::kFloat32, {}},
+                                             {static_cast<double>(1.0f / static_cast<float>(count))});
+      ASSIGN_OR_RETURN(Node * mean, reduce_part.AddNode("mul", {result, share}, {}, info,
+                                                        absl::StrCat(output.value->name, ".mean")));
+      result = mean->results[0];
+    }
+    RETURN_IF_ERROR(reduce_part.AddNode("step_output", {result}, {{"index", int64_t{output.index}}}, info).status());
+  }
+  return !merged.empty();
+}
+
+// Accumulates what `graph` makes once a micro-batch and an R or U graph reads once a step.
+absl::StatusOr<bool> AccumulateGradients(Module& module, Graph& graph) {
+  bool changed = false;
+  std::vector<Output> outputs;
+  for (const Output& output : graph.outputs) {
+    std::vector<std::pair<Graph*, Value*>> readers;
+    bool read_by_micro_batch = !output.reduce.empty();
+    for (auto& other : module.graphs) {
+      Value* joined = other->Find(output.value->name);
+      if (joined == nullptr || joined->producer != nullptr) continue;
+      if (other->part == Part::kReduce || other->part == Part::kUpdate) {
+        readers.push_back({other.get(), joined});
+      } else {
+        read_by_micro_batch = true;
+      }
+    }
+    if (readers.empty() || read_by_micro_batch) outputs.push_back(output);
+    if (readers.empty()) continue;
+    AttributeMap attributes = {{"count", int64_t{module.config.micro_batches}}};
+    const Node& producer = *output.value->producer;
+    if (auto group = producer.attributes.find("group"); group != producer.attributes.end()) attributes.insert(*group);
+    ASSIGN_OR_RETURN(Node * accumulate,
+                     graph.AddNode("grad_accumulate", {output.value}, attributes,
+                                   InfoOf(graph, Phase::kBackward, Rate::kMicro, producer.info.cell),
+                                   absl::StrCat(output.value->name, ".acc")));
+    for (auto& [reader, joined] : readers) reader->Rename(joined, accumulate->results[0]->name);
+    outputs.push_back({accumulate->results[0], "", 0});
+    changed = true;
+  }
+  graph.outputs = std::move(outputs);
+  return changed;
+}
+
+}  // namespace
+
+absl::StatusOr<bool> InsertMicroBatches::Run(Module& module) const {
+  const int count = module.config.micro_batches;
+  if (count < 1) return absl::InvalidArgumentError(absl::StrCat("micro_batches is ", count, "; give 1 or more"));
+  bool changed = false;
+  std::vector<Graph*> graphs;  // the R graphs that are added need no visit
+  for (auto& graph : module.graphs) graphs.push_back(graph.get());
+  for (Graph* graph : graphs) {
+    if (!graph->part) return absl::FailedPreconditionError("the module is not split; run split_stages first");
+    ASSIGN_OR_RETURN(const bool sliced, SliceInputs(*graph, count));
+    ASSIGN_OR_RETURN(const bool accumulated, AccumulateGradients(module, *graph));
+    ASSIGN_OR_RETURN(const bool merged, MergeOutputs(module, *graph));
+    changed = changed || sliced || accumulated || merged;
+  }
+  return changed;
+}
+
+absl::Status InsertMicroBatches::CheckAfter(const Module& module) const {
+  for (const auto& graph : module.graphs) {
+    for (const Output& output : graph->outputs) {
+      if (!output.reduce.empty()) {
+        return absl::InternalError(absl::StrCat("output %", output.value->name, " is not merged"));
+      }
+    }
+    for (const Value* input : graph->inputs()) {
+      if (input->kind != Value::Kind::kInput || !input->batch_axis) continue;
+      for (const auto& node : graph->nodes()) {
+        const bool reads = std::count(node->operands.begin(), node->operands.end(), input) > 0;
+        if (reads && node->op != "micro_batch_slice") {
+          return absl::InternalError(absl::StrCat("%", input->name, " is read whole by ", node->op));
+        }
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace pipeloom
