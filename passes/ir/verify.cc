@@ -1,0 +1,278 @@
+#include "passes/ir/verify.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "kernels/base/status_macros.h"
+#include "passes/ir/op_table.h"
+#include "passes/ir/print.h"
+
+namespace pipeloom {
+namespace {
+
+std::string TypesText(const std::vector<TensorType>& types) {
+  return types.empty() ? "none" : absl::StrJoin(types, ", ", [](std::string* out, const TensorType& type) {
+    out->append(type.ToString());
+  });
+}
+
+absl::Status CheckType(const TensorType& type) {
+  constexpr int64_t kMostElements = int64_t{1} << 60;  // as the parser: no product of extents overflows
+  int64_t elements = 1;
+  for (int64_t extent : type.shape) {
+    if (extent < 0 || extent > kMostElements / elements) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("extents of ", type.ToString(), " are 0 or more, with a product of at most 2^60"));
+    }
+    elements *= std::max<int64_t>(extent, 1);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckPlacement(const Value& value) {
+  if (!value.placement || (value.placement->index >= 0 && value.placement->slots >= 1)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("a placement has an index of 0 or more and at least 1 slot, not index ", value.placement->index,
+                   " and ", value.placement->slots, " slots"));
+}
+
+absl::Status CheckConstant(const Value& value) {
+  const auto count = static_cast<int64_t>(value.elements.size());
+  if (count != 1 && count != value.type.num_elements()) {
+    return absl::InvalidArgumentError(absl::StrCat("a constant of type ", value.type.ToString(), " has 1 or ",
+                                                   value.type.num_elements(), " elements, not ", count));
+  }
+  if (Info(value.type.dtype).floating) return absl::OkStatus();
+  for (double element : value.elements) {
+    if (std::trunc(element) != element || std::abs(element) > std::numeric_limits<int32_t>::max()) {
+      return absl::InvalidArgumentError(absl::StrCat(AttributeToString(element), " is no ", Info(value.type.dtype).name,
+                                                     " that a constant can have"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// The rules of one graph. The first violation is returned, without the graph's title.
+class GraphVerifier {
+ public:
+  GraphVerifier(const Module& module, const Graph& graph) : module_(module), graph_(graph) {
+    for (const std::vector<Value*>* leaves : {&graph_.inputs(), &graph_.parameters(), &graph_.constants()}) {
+      owned_.insert(leaves->begin(), leaves->end());
+    }
+    for (const auto& node : graph_.nodes()) owned_.insert(node->results.begin(), node->results.end());
+  }
+
+  absl::Status Run() {
+    if (graph_.chunk.has_value() != graph_.part.has_value()) {
+      return absl::InvalidArgumentError("a split graph has both a chunk and a part; this one has one of them");
+    }
+    for (const std::vector<Value*>* leaves : {&graph_.inputs(), &graph_.parameters(), &graph_.constants()}) {
+      for (const Value* value : *leaves) {
+        RETURN_IF_ERROR(Annotate(Define(*value), ValueName(*value)));
+        RETURN_IF_ERROR(Annotate(CheckLeaf(*value), ValueName(*value)));
+      }
+    }
+    for (const auto& node : graph_.nodes()) {
+      const absl::Status status = CheckNode(*node);
+      if (status.ok()) continue;
+      const std::string& cell = node->info.cell;
+      return Annotate(status, absl::StrCat(Text(*node), cell.empty() ? "" : absl::StrCat(" (cell '", cell, "')")));
+    }
+    for (const Output& output : graph_.outputs) RETURN_IF_ERROR(CheckOutput(output));
+    return graph_.update ? CheckUpdateRule(*graph_.update) : absl::OkStatus();
+  }
+
+ private:
+  // The node's line; its op alone where an operand may not even exist any more.
+  std::string Text(const Node& node) const {
+    const bool printable = std::all_of(node.operands.begin(), node.operands.end(),
+                                       [this](const Value* operand) { return owned_.contains(operand); });
+    return printable ? Print(node) : node.op;
+  }
+
+  // Holds for every value, when its definition is reached.
+  absl::Status Define(const Value& value) {
+    if (graph_.Find(value.name) != &value) return absl::InvalidArgumentError("names of values are unique in a graph");
+    if (!defined_.insert(&value).second) return absl::InvalidArgumentError("a value is defined once");
+    RETURN_IF_ERROR(CheckType(value.type));
+    return CheckPlacement(value);
+  }
+
+  absl::Status CheckLeaf(const Value& value) {
+    switch (value.kind) {
+      case Value::Kind::kInput:
+        if (value.batch_axis && (*value.batch_axis < 0 || *value.batch_axis >= value.type.rank())) {
+          return absl::InvalidArgumentError(
+              absl::StrCat("batch axis ", *value.batch_axis, " is no axis of ", value.type.ToString()));
+        }
+        return absl::OkStatus();
+      case Value::Kind::kConstant:
+        return CheckConstant(value);
+      default:
+        return absl::OkStatus();
+    }
+  }
+
+  absl::Status CheckNode(const Node& node) {
+    std::vector<TensorType> operands;
+    for (size_t i = 0; i < node.operands.size(); ++i) {
+      const Value* operand = node.operands[i];
+      if (!owned_.contains(operand)) {
+        return absl::InvalidArgumentError(absl::StrCat("operand ", i, " is no value of this graph"));
+      }
+      if (!defined_.contains(operand)) {
+        return absl::InvalidArgumentError(absl::StrCat(ValueName(*operand), " is read above its definition"));
+      }
+      operands.push_back(operand->type);
+    }
+    for (const Value* result : node.results) {
+      if (result->kind != Value::Kind::kResult || result->producer != &node) {
+        return absl::InvalidArgumentError(absl::StrCat(ValueName(*result), " does not name this node its producer"));
+      }
+      RETURN_IF_ERROR(Annotate(Define(*result), ValueName(*result)));
+    }
+    if (node.info.stage && (node.info.stage->value() < 0 || node.info.stage->value() >= module_.config.stages)) {
+      return absl::InvalidArgumentError(absl::StrCat("stage ", node.info.stage->value(), " is not one of the ",
+                                                     module_.config.stages, " stages, which count from 0"));
+    }
+    for (const auto& [name, value] : node.attributes) {
+      if (!IsPlainWord(name))
+        return absl::InvalidArgumentError(absl::StrCat("attribute '", name, "' is no plain word"));
+    }
+    const OpDef* op = FindOp(node.op);
+    return op == nullptr ? absl::OkStatus() : CheckAgainstTable(*op, node, operands);
+  }
+
+  static absl::Status CheckAgainstTable(const OpDef& op, const Node& node, const std::vector<TensorType>& operands) {
+    ASSIGN_OR_RETURN(const std::vector<TensorType> inferred, InferTypes(node.op, operands, node.attributes));
+    std::vector<TensorType> given;
+    for (const Value* result : node.results) given.push_back(result->type);
+    if (!op.traits.typed && given != inferred) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("result types are ", TypesText(given), ", but the op gives ", TypesText(inferred)));
+    }
+    for (int operand : op.writes) {
+      if (operand >= static_cast<int>(node.operands.size())) continue;
+      const Value& written = *node.operands[static_cast<size_t>(operand)];
+      if (written.kind == Value::Kind::kParameter) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("operand ", operand, ", ", ValueName(written), ", is written and is no parameter"));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckOutput(const Output& output) const {
+    if (!defined_.contains(output.value)) return absl::InvalidArgumentError("an output is no value of this graph");
+    constexpr absl::string_view kReductions[] = {"", "sum", "mean", "concat"};
+    if (std::find(std::begin(kReductions), std::end(kReductions), output.reduce) == std::end(kReductions)) {
+      return absl::InvalidArgumentError(absl::StrCat("output ", ValueName(*output.value), " has reduce=\"",
+                                                     output.reduce, "\"; choose one of sum, mean, concat"));
+    }
+    if (output.index >= 0) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("output ", ValueName(*output.value), " has index ", output.index, "; give 0 or more"));
+  }
+
+  // A rule fits if its attributes fit a node that updates a scalar, with one of the op's numbers of operands.
+  static absl::Status CheckUpdateRule(const UpdateRule& rule) {
+    const OpDef* op = FindOp(rule.op);
+    if (op == nullptr || op->writes.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat("update ", rule.op, " is no optimizer of the op table"));
+    }
+    absl::Status status;
+    for (int count = op->min_operands; count <= op->max_operands; ++count) {
+      const std::vector<TensorType> operands(static_cast<size_t>(count), TensorType{DType::kFloat32, {}});
+      status = Annotate(InferTypes(rule.op, operands, rule.attributes).status(), "update");
+      if (status.ok()) return status;
+    }
+    return status;
+  }
+
+  const Module& module_;
+  const Graph& graph_;
+  absl::flat_hash_set<const Value*> owned_;
+  absl::flat_hash_set<const Value*> defined_;
+};
+
+// A saved or boundary input of a graph; outputs of all graphs are known to be sound.
+absl::Status CheckJoin(const Module& module, const Graph& reader, const Value& value) {
+  const bool saved = value.kind == Value::Kind::kSaved;
+  if (!reader.chunk) return absl::InvalidArgumentError("saved and boundary inputs stand in split graphs only");
+  std::vector<std::string> others;
+  for (const auto& graph : module.graphs) {
+    if (graph.get() == &reader || !graph->chunk || (*graph->chunk == *reader.chunk) != saved) continue;
+    for (const Output& output : graph->outputs) {
+      if (output.value->name != value.name) continue;
+      if (output.value->type == value.type) return absl::OkStatus();
+      others.push_back(output.value->type.ToString());
+    }
+  }
+  const absl::string_view where = saved ? "another part of the same chunk" : "another chunk";
+  if (others.empty()) return absl::InvalidArgumentError(absl::StrCat("no output of ", where, " has this name"));
+  return absl::InvalidArgumentError(absl::StrCat("its type is ", value.type.ToString(), ", but the output of ", where,
+                                                 " of this name is ", absl::StrJoin(others, ", ")));
+}
+
+absl::Status CheckJoins(const Module& module) {
+  for (const auto& graph : module.graphs) {
+    for (const Value* input : graph->inputs()) {
+      if (input->kind == Value::Kind::kInput) continue;
+      RETURN_IF_ERROR(Annotate(CheckJoin(module, *graph, *input),
+                               absl::StrCat("graph ", GraphTitle(*graph), ": ", ValueName(*input))));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckConfig(const PipelineConfig& config) {
+  if (config.stages >= 1 && config.micro_batches >= 1 && config.threads >= 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("stages, micro_batches and threads are 1 or more, not ", config.stages,
+                                                 ", ", config.micro_batches, " and ", config.threads));
+}
+
+absl::Status CheckParameters(const Module& module) {
+  struct First {
+    const Graph* graph;
+    const Value* value;
+  };
+  absl::flat_hash_map<absl::string_view, First> first;
+  const auto text = [](const Graph& graph, const Value& value) {
+    return absl::StrCat(value.type.ToString(), value.trainable ? "" : " {trainable=false}", " in graph ",
+                        GraphTitle(graph));
+  };
+  for (const auto& graph : module.graphs) {
+    for (const Value* value : graph->parameters()) {
+      const First& seen = first.emplace(value->parameter, First{graph.get(), value}).first->second;
+      if (seen.value->type == value->type && seen.value->trainable == value->trainable) continue;
+      return absl::InvalidArgumentError(absl::StrCat("parameter ", value->parameter, " is ",
+                                                     text(*seen.graph, *seen.value), " and ", text(*graph, *value),
+                                                     "; one name is one parameter"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status Verify(const Module& module) {
+  RETURN_IF_ERROR(CheckConfig(module.config));
+  absl::flat_hash_set<std::string> titles;
+  for (const auto& graph : module.graphs) {
+    const std::string title = GraphTitle(*graph);
+    if (!titles.insert(title).second) {
+      return absl::InvalidArgumentError(absl::StrCat("two graphs are named ", title));
+    }
+    RETURN_IF_ERROR(Annotate(GraphVerifier(module, *graph).Run(), absl::StrCat("graph ", title)));
+  }
+  RETURN_IF_ERROR(CheckJoins(module));
+  return CheckParameters(module);
+}
+
+}  // namespace pipeloom
