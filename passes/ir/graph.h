@@ -27,11 +27,11 @@ inline constexpr Part kParts[] = {Part::kForward, Part::kBackwardInput, Part::kB
                                   Part::kUpdate};
 constexpr char PartLetter(Part part) { return "FBWRU"[static_cast<int>(part)]; }
 
-// Where plan_buffers puts a value. `index` names a buffer of the rank, a channel, a graph input or a graph output;
-// micro-batch m uses slot m % slots. With `first_apart`, slot 0 serves the first micro-batch (or group) only and slot 1
-// all later ones: an accumulator and the addend that is added to it.
+// Where plan_buffers puts a value. `index` names a buffer of the chunk or a channel; micro-batch m uses slot m % slots.
+// With `first_apart`, slot 0 serves the first micro-batch (or group) only and slot 1 all later ones: an accumulator and
+// the addend that is added to it.
 struct Placement {
-  enum class Space { kBuffer, kChannel, kInput, kOutput };
+  enum class Space { kBuffer, kChannel };
   Space space = Space::kBuffer;
   int index = 0;
   int slots = 1;

@@ -51,8 +51,7 @@ std::vector<OpDef> PipelineOps() {
   const OpTraits typed{/*elementwise=*/false, /*contracts=*/false,
                        /*view=*/false, /*typed=*/true};
   const AttributeSpec count{"count", AttributeType::kInt, /*required=*/true};
-  const AttributeSpec channel{"channel", AttributeType::kString,
-                              /*required=*/true};
+  const AttributeSpec channel{"channel", AttributeType::kInt, /*required=*/true};
   const AttributeSpec slots{"slots", AttributeType::kInt};
   return {
       {"micro_batch_slice", 1, 1, {{"axis", AttributeType::kInt}, count}, SliceShape, nullptr, nullptr, view},
@@ -62,11 +61,16 @@ std::vector<OpDef> PipelineOps() {
       {"receive",
        0,
        0,
-       {channel, {"from", AttributeType::kInt, /*required=*/true}, slots},
+       {channel,
+        {"from", AttributeType::kInt, /*required=*/true},
+        slots,
+        {"released_after", AttributeType::kString},
+        {"group", AttributeType::kInt}},
        nullptr,
        nullptr,
        nullptr,
        typed},
+      {"step_output", 1, 1, {{"index", AttributeType::kInt, /*required=*/true}}, NoResult},
   };
 }
 

@@ -30,12 +30,12 @@ class Session {
   // is for another number of ranks. Returns the program's number for Run.
   virtual absl::StatusOr<int> Load(const CompiledProgram& program) = 0;
 
-  // Runs one step. `inputs` in the order of the step graph's inputs, with the types of the whole batch
-  // (CompiledProgram::inputs). Returns the step graph's outputs in order. InvalidArgument, before anything runs, for
-  // wrong inputs. An error on one rank ends the step on all with that error, which names rank, action and cell; then
+  // Runs one step. `inputs` and `outputs` in the order of the step graph's, with the types of the whole batch
+  // (CompiledProgram::inputs and outputs); the outputs are written where they point to. InvalidArgument, before anything
+  // runs, for wrong types. Allocates nothing from the third step of a program on. An error on one rank ends the step on all with that error, which names rank, action and cell; then
   // no parameter has changed, unless the error arose in the update itself. A loss that is not finite is such an error
   // too. After an error in a rank the session can only be read.
-  virtual absl::StatusOr<std::vector<Tensor>> Run(int program, absl::Span<const TensorView> inputs) = 0;
+  virtual absl::Status Run(int program, absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs) = 0;
 
   // All copies of a parameter, over the ranks that use it. NotFound names the parameter; InvalidArgument both types.
   virtual absl::Status WriteParameter(const std::string& name, const TensorView& value) = 0;

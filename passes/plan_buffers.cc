@@ -1,0 +1,266 @@
+#include "passes/plan_buffers.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "kernels/base/status_macros.h"
+#include "passes/chunk_values.h"
+#include "passes/ir/op_table.h"
+#include "passes/schedule/live_window.h"
+#include "passes/schedule/schedule_table.h"
+
+namespace pipeloom {
+namespace {
+
+ActionKind KindOf(Part part) {
+  switch (part) {
+    case Part::kForward:
+      return ActionKind::kForward;
+    case Part::kBackwardInput:
+      return ActionKind::kBackwardInput;
+    default:
+      return ActionKind::kBackwardWeight;
+  }
+}
+
+bool IsSend(const Node& node) { return node.op == "send"; }
+
+// Buffers that values of disjoint lifetimes share.
+class Pool {
+ public:
+  // The smallest free buffer that is large enough, else the largest free one, grown, else a new one.
+  int Take(int64_t bytes, int* next_buffer) {
+    auto best = free_.end();
+    for (auto it = free_.begin(); it != free_.end(); ++it) {
+      if (best == free_.end()) {
+        best = it;
+        continue;
+      }
+      const bool fits = size_[*it] >= bytes;
+      const bool best_fits = size_[*best] >= bytes;
+      if (fits != best_fits ? fits : (fits ? size_[*it] < size_[*best] : size_[*it] > size_[*best])) best = it;
+    }
+    const int buffer = best == free_.end() ? (*next_buffer)++ : *best;
+    if (best != free_.end()) free_.erase(best);
+    size_[buffer] = std::max(size_[buffer], bytes);
+    return buffer;
+  }
+  void Give(int buffer) { free_.push_back(buffer); }
+
+ private:
+  absl::flat_hash_map<int, int64_t> size_;
+  std::vector<int> free_;
+};
+
+class ChunkPlanner {
+ public:
+  ChunkPlanner(Module& module, ChunkId chunk, const Schedule& schedule)
+      : module_(module),
+        chunk_(chunk),
+        actions_(schedule.actions[static_cast<size_t>(schedule.rank_of(chunk).value())]),
+        micro_batches_(schedule.micro_batches),
+        values_(module, chunk) {}
+
+  // Gives the channels that this chunk receives from their slots, and says when a slot is free again.
+  void PlanReceives(absl::flat_hash_map<int64_t, int64_t>* slots_of_channel) {
+    for (auto& graph : module_.graphs) {
+      if (graph->chunk != chunk_) continue;
+      for (const auto& node : graph->nodes()) {
+        if (node->op != "receive") continue;
+        Value* received = node->results[0];
+        int slots = 1;
+        if (node->info.rate == Rate::kMicro) {
+          slots = Slots(received, /*ahead=*/1);
+          const Part last = values_.LastReadIn(received);
+          node->attributes["released_after"] = std::string(1, PartLetter(last));
+          if (last == Part::kBackwardWeight) node->attributes["group"] = int64_t{values_.GroupOf(received)};
+        }
+        const int64_t channel = GetInt(node->attributes, "channel", -1);
+        node->attributes["slots"] = int64_t{slots};
+        (*slots_of_channel)[channel] = slots;
+        received->placement = {Placement::Space::kChannel, static_cast<int>(channel), slots, false};
+      }
+    }
+  }
+
+  void PlanResults(const absl::flat_hash_map<int64_t, int64_t>& slots_of_channel) {
+    for (auto& graph : module_.graphs) {
+      if (graph->chunk != chunk_) continue;
+      for (const auto& node : graph->nodes()) {
+        if (IsSend(*node)) node->attributes["slots"] = slots_of_channel.at(GetInt(node->attributes, "channel", -1));
+      }
+      for (const auto& node : graph->nodes()) {
+        if (IsView(*node) || node->op == "receive") continue;
+        for (Value* result : node->results) result->placement = PlaceResult(*graph, *node, result);
+        GiveBackOperands(*graph, *node);
+      }
+    }
+  }
+
+ private:
+  Placement PlaceResult(const Graph& graph, const Node& node, const Value* result) {
+    if (node.op == "grad_accumulate") {
+      if (auto shared = accumulator_.find(values_.Root(node.operands[0])); shared != accumulator_.end()) {
+        return InBuffer(shared->second, 1);
+      }
+    }
+    if (node.info.rate == Rate::kStep || node.op == "grad_accumulate" || node.op == "micro_batch_merge") {
+      return InBuffer(next_buffer_++, 1);
+    }
+    const std::vector<ChunkValues::Reader>& readers = values_.ReadersOf(result);
+    if (readers.size() == 1 && readers[0].node->operands[0] == result) {
+      const Node& reader = *readers[0].node;
+      if (reader.op == "grad_accumulate") return PlaceAddend(node, result);
+      if (IsSend(reader)) {
+        return {Placement::Space::kChannel, static_cast<int>(GetInt(reader.attributes, "channel", -1)),
+                static_cast<int>(GetInt(reader.attributes, "slots", 1)), false};
+      }
+    }
+    if (values_.LastReadIn(result) != *graph.part) return InBuffer(next_buffer_++, Slots(result, /*ahead=*/0));
+    return InBuffer(PlaceTransient(graph, node, result), 1);
+  }
+
+  // The first addend is made where the accumulator is, the others beside it.
+  Placement PlaceAddend(const Node& node, const Value* result) {
+    const int buffer = next_buffer_++;
+    accumulator_[result] = buffer;
+    const int64_t group = GetInt(node.attributes, "group", 1);
+    if (group >= micro_batches_) return InBuffer(buffer, 1);
+    return {Placement::Space::kBuffer, buffer, 2, true};
+  }
+
+  int PlaceTransient(const Graph& graph, const Node& node, const Value* result) {
+    int buffer = -1;
+    const OpDef* op = FindOp(node.op);
+    if (op != nullptr && op->traits.elementwise) {
+      for (const Value* operand : node.operands) {
+        const Value* root = values_.Root(operand);
+        if (root->type.bytes() != result->type.bytes() || !EndsAt(graph, node, root)) continue;
+        buffer = transients_.at(root);
+        transients_.erase(root);
+        break;
+      }
+    }
+    if (buffer < 0) buffer = pool_.Take(result->type.bytes(), &next_buffer_);
+    if (values_.ReadersOf(result).empty()) {
+      pool_.Give(buffer);
+    } else {
+      transients_[result] = buffer;
+    }
+    return buffer;
+  }
+
+  // Whether `root` is a transient that `node` is the last to read.
+  bool EndsAt(const Graph& graph, const Node& node, const Value* root) const {
+    if (!transients_.contains(root)) return false;
+    const ChunkValues::Reader& last = values_.ReadersOf(root).back();
+    return last.part == *graph.part && last.node == &node;
+  }
+
+  void GiveBackOperands(const Graph& graph, const Node& node) {
+    for (const Value* operand : node.operands) {
+      const Value* root = values_.Root(operand);
+      if (!EndsAt(graph, node, root)) continue;
+      pool_.Give(transients_.at(root));
+      transients_.erase(root);
+    }
+  }
+
+  int Slots(const Value* root, int ahead) const {
+    const int group = values_.GroupOf(root);
+    const int window = LiveWindow(actions_, chunk_, KindOf(values_.MadeIn(root)), KindOf(values_.LastReadIn(root)),
+                                  values_.LastReadIn(root) == Part::kBackwardWeight ? group : 1);
+    const int wanted = window + ahead;
+    return std::min(micro_batches_, (wanted + group - 1) / group * group);
+  }
+
+  static Placement InBuffer(int buffer, int slots) { return {Placement::Space::kBuffer, buffer, slots, false}; }
+
+  Module& module_;
+  const ChunkId chunk_;
+  const std::vector<Action>& actions_;
+  const int micro_batches_;
+  const ChunkValues values_;
+  int next_buffer_ = 0;
+  Pool pool_;
+  absl::flat_hash_map<const Value*, int> transients_;   // those that are live, and their buffers
+  absl::flat_hash_map<const Value*, int> accumulator_;  // by addend
+};
+
+// Follows one graph node by node: what is in each buffer, and whether anybody still reads it when it is overwritten.
+class OverlapCheck {
+ public:
+  OverlapCheck(const Module& module, ChunkId chunk) : module_(module), chunk_(chunk), values_(module, chunk) {}
+
+  absl::Status Run() {
+    for (const auto& graph : module_.graphs) {
+      if (graph->chunk != chunk_) continue;
+      for (const auto& node : graph->nodes()) {
+        for (const Value* result : node->results) RETURN_IF_ERROR(Write(*graph, *node, *result));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status Write(const Graph& graph, const Node& node, const Value& result) {
+    if (IsView(node)) return absl::OkStatus();
+    if (!result.placement) return absl::InternalError(absl::StrCat("%", result.name, " has no place"));
+    if (result.placement->space != Placement::Space::kBuffer) return absl::OkStatus();
+    auto [held, inserted] = held_.emplace(result.placement->index, &result);
+    if (inserted) return absl::OkStatus();
+    const Value* before = std::exchange(held->second, &result);
+    const bool accumulates = node.op == "grad_accumulate" && values_.Root(node.operands[0]) == before;
+    if (accumulates) return absl::OkStatus();
+    const std::vector<ChunkValues::Reader>& readers = values_.ReadersOf(before);
+    for (const ChunkValues::Reader& reader : readers) {
+      if (reader.part != *graph.part || values_.MadeIn(before) != *graph.part) {
+        // A value of another part may stand there only if it never leaves that part.
+        if (reader.part == values_.MadeIn(before)) continue;
+      } else if (Position(graph, reader.node) <= Position(graph, &node)) {
+        continue;
+      }
+      return absl::InternalError(absl::StrCat("%", result.name, " overwrites %", before->name, " in buffer ",
+                                              result.placement->index, ", which ", reader.node->op, " still reads"));
+    }
+    return absl::OkStatus();
+  }
+
+  static std::ptrdiff_t Position(const Graph& graph, const Node* node) {
+    return std::find_if(graph.nodes().begin(), graph.nodes().end(),
+                        [&](const auto& other) { return other.get() == node; }) -
+           graph.nodes().begin();
+  }
+
+  const Module& module_;
+  const ChunkId chunk_;
+  const ChunkValues values_;
+  absl::flat_hash_map<int, const Value*> held_;
+};
+
+}  // namespace
+
+absl::StatusOr<bool> PlanBuffers::Run(Module& module) const {
+  const PipelineConfig& config = module.config;
+  ASSIGN_OR_RETURN(const Schedule schedule,
+                   MakeSchedule(config.schedule, config.stages, config.micro_batches, /*chunks_per_rank=*/1));
+  std::vector<ChunkPlanner> planners;
+  for (int chunk = 0; chunk < config.stages; ++chunk) planners.emplace_back(module, ChunkId(chunk), schedule);
+  absl::flat_hash_map<int64_t, int64_t> slots_of_channel;
+  for (ChunkPlanner& planner : planners) planner.PlanReceives(&slots_of_channel);
+  for (ChunkPlanner& planner : planners) planner.PlanResults(slots_of_channel);
+  return true;
+}
+
+absl::Status PlanBuffers::CheckAfter(const Module& module) const {
+  for (int chunk = 0; chunk < module.config.stages; ++chunk) {
+    RETURN_IF_ERROR(OverlapCheck(module, ChunkId(chunk)).Run());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace pipeloom
