@@ -44,7 +44,7 @@ bool IsPlainWord(absl::string_view text);
 // Tables of the text form, read by the printer and by the parser.
 inline constexpr absl::string_view kPhaseNames[] = {"forward", "backward", "update"};
 inline constexpr absl::string_view kRateNames[] = {"micro", "step"};
-inline constexpr absl::string_view kSpaceNames[] = {"buffer", "channel", "input"};
+inline constexpr absl::string_view kSpaceNames[] = {"buffer", "channel"};
 constexpr Rate UsualRate(Phase phase) { return phase == Phase::kUpdate ? Rate::kStep : Rate::kMicro; }
 // Words that mean something after `//`, so that a cell of that name stands in quotes.
 bool IsReservedAfterNode(absl::string_view word);
