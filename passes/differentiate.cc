@@ -55,9 +55,7 @@ ValueSet ValuesFromTrainables(const Graph& graph) {
 ValueSet WrittenValues(const Graph& graph) {
   ValueSet written;
   for (const auto& node : graph.nodes()) {
-    const OpDef* op = FindOp(node->op);
-    if (op == nullptr) continue;
-    for (int operand : op->writes) written.insert(node->operands[static_cast<size_t>(operand)]);
+    for (const Value* operand : WrittenOperands(*node)) written.insert(operand);
   }
   return written;
 }
@@ -115,9 +113,9 @@ class ReverseSweep {
       Value* operand = node.operands[static_cast<size_t>(i)];
       if (!active_.contains(operand)) continue;
       if (op == nullptr || op->gradient == nullptr) {
-        return absl::UnimplementedError(absl::StrCat("op ", node.op, " (cell ", node.info.cell, ", %",
-                                                     node.results[0]->name, ") has no gradient, but a trainable ",
-                                                     "parameter reaches the loss through it; freeze what is before it"));
+        return absl::UnimplementedError(absl::StrCat(
+            "op ", node.op, " (cell ", node.info.cell, ", %", node.results[0]->name,
+            ") has no gradient, but a trainable ", "parameter reaches the loss through it; freeze what is before it"));
       }
       const size_t nodes_before = graph_.nodes().size();
       Value* contribution = op->gradient(builder, node, i, gradient);

@@ -12,11 +12,9 @@ namespace pipeloom {
 namespace {
 
 bool Writes(const Node& node, absl::string_view parameter) {
-  const OpDef* op = FindOp(node.op);
-  if (op == nullptr) return false;
-  return std::any_of(op->writes.begin(), op->writes.end(), [&](int operand) {
-    return node.operands[static_cast<size_t>(operand)]->parameter == parameter;
-  });
+  const std::vector<Value*> written = WrittenOperands(node);
+  return std::any_of(written.begin(), written.end(),
+                     [&](const Value* operand) { return operand->parameter == parameter; });
 }
 
 bool WritesParameter(const Module& module, ChunkId chunk, absl::string_view parameter) {

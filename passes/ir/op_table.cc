@@ -32,7 +32,7 @@ std::string ArityToString(const OpDef& def) {
 absl::Status CheckArity(const OpDef& def, OperandTypes operands) {
   const int count = static_cast<int>(operands.size());
   if (count >= def.min_operands && (def.max_operands < 0 || count <= def.max_operands)) return absl::OkStatus();
-  return op_rules::Refuse("it takes ", ArityToString(def), " operands, not the ", count, " of ",
+  return op_rules::Refuse("it takes ", ArityToString(def), " operand(s), not the ", count, " of ",
                           TypesToString(operands));
 }
 
@@ -47,9 +47,9 @@ absl::Status CheckAttributes(const OpDef& def, OperandTypes operands, const Attr
                               known.empty() ? "it takes none" : absl::StrCat("it takes ", known));
     }
     if (!HasType(value, spec->type)) {
-      return op_rules::Refuse("attribute ", name, "=", AttributeToString(value), " is a ",
-                              kAttributeTypeNames[value.index()], " on ", TypesToString(operands), "; give a ",
-                              kAttributeTypeNames[static_cast<int>(spec->type)]);
+      return op_rules::Refuse("attribute ", name, "=", AttributeToString(value), " is of type ",
+                              kAttributeTypeNames[value.index()], " on ", TypesToString(operands),
+                              "; give one of type ", kAttributeTypeNames[static_cast<int>(spec->type)]);
     }
   }
   for (const AttributeSpec& spec : def.attributes) {
@@ -108,6 +108,16 @@ std::vector<UpdateState> UpdateStates(absl::string_view op, const AttributeMap& 
   if (op == "adam") return {{"moment1"}, {"moment2"}, {"step", /*scalar=*/true}};
   if (op == "sgd" && GetDouble(attributes, "momentum", 0.0) != 0.0) return {{"accum"}};
   return {};
+}
+
+std::vector<Value*> WrittenOperands(const Node& node) {
+  std::vector<Value*> written;
+  const OpDef* def = FindOp(node.op);
+  if (def == nullptr) return written;
+  for (int operand : def->writes) {
+    if (operand < static_cast<int>(node.operands.size())) written.push_back(node.operands[operand]);
+  }
+  return written;
 }
 
 int64_t NodeFlops(const Node& node) {

@@ -74,6 +74,9 @@ struct UpdateState {
 // with these attributes.
 std::vector<UpdateState> UpdateStates(absl::string_view op, const AttributeMap& attributes);
 
+// The operands that a node writes, those of OpDef::writes that it has; {} for a host op.
+std::vector<Value*> WrittenOperands(const Node& node);
+
 int64_t NodeFlops(const Node& node);
 
 }  // namespace pipeloom

@@ -1,0 +1,116 @@
+#include "tests/ops/gradient_cases.h"
+
+#include <array>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace pipeloom {
+namespace {
+
+using Cases = std::vector<GradientCase>;
+using Ints = std::vector<int64_t>;
+
+TensorType F32(const Shape& shape) { return {DType::kFloat32, shape}; }
+TensorType I32(const Shape& shape) { return {DType::kInt32, shape}; }
+
+void AddMatmul(Cases& cases) {
+  for (const auto& [m, k, n] : {std::array<int64_t, 3>{2, 3, 4}, {1, 5, 2}, {3, 1, 1}}) {
+    for (bool transpose_a : {false, true}) {
+      for (bool transpose_b : {false, true}) {
+        cases.push_back({"matmul",
+                         {F32(transpose_a ? Shape{k, m} : Shape{m, k}), F32(transpose_b ? Shape{n, k} : Shape{k, n})},
+                         {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}}});
+      }
+    }
+  }
+}
+
+void AddElementwise(Cases& cases) {
+  const std::pair<Shape, Shape> broadcasts[] = {
+      {{2, 3}, {2, 3}}, {{2, 3}, {3}},       {{3}, {2, 3}},    {{2, 3}, {}},  {{}, {2, 3}},
+      {{}, {}},         {{2, 1}, {1, 3}},    {{2, 3}, {1, 3}}, {{2, 1}, {3}}, {{2, 3, 4}, {3, 1}},
+      {{1}, {2, 3}},    {{2, 3, 4}, {1, 1}}, {{1, 3}, {3}},    {{1, 1}, {1}}, {{2, 1, 4}, {3, 1}},
+  };
+  for (const char* op : {"add", "sub", "mul", "div"}) {
+    for (const auto& [a, b] : broadcasts) cases.push_back({op, {F32(a), F32(b)}, {}});
+  }
+  for (const Shape& shape : {Shape{}, Shape{5}, Shape{2, 3}, Shape{2, 1, 3}}) {
+    for (const char* op : {"neg", "relu", "tanh", "sigmoid", "copy", "gelu"}) cases.push_back({op, {F32(shape)}, {}});
+    for (bool approximate : {false, true}) cases.push_back({"gelu", {F32(shape)}, {{"approximate", approximate}}});
+  }
+}
+
+void AddLosses(Cases& cases) {
+  for (const char* reduction : {"mean", "sum"}) {
+    for (const Shape& shape : {Shape{4, 3}, Shape{1, 2}, Shape{5, 1}}) {
+      cases.push_back({"mse", {F32(shape), F32(shape)}, {{"reduction", std::string(reduction)}}});
+      cases.push_back(
+          {"softmax_cross_entropy", {F32(shape), I32({shape[0]})}, {{"reduction", std::string(reduction)}}});
+    }
+    cases.push_back({"softmax_cross_entropy",
+                     {F32({6, 3}), I32({6})},
+                     {{"reduction", std::string(reduction)}, {"ignore_index", int64_t{1}}}});
+  }
+  cases.push_back({"mse", {F32({}), F32({})}, {}});
+  cases.push_back({"softmax_cross_entropy", {F32({4, 3}), I32({4})}, {}});
+}
+
+// Every set of axes of a rank 3 operand, with and without keep_dims.
+void AddReductions(Cases& cases) {
+  for (const char* op : {"reduce_sum", "reduce_mean"}) {
+    for (bool keep_dims : {false, true}) {
+      for (int set = 0; set < 8; ++set) {
+        Ints axes;
+        for (int64_t axis = 0; axis < 3; ++axis) {
+          if ((set >> axis) & 1) axes.push_back(axis);
+        }
+        cases.push_back({op, {F32({2, 3, 4})}, {{"axes", axes}, {"keep_dims", keep_dims}}});
+        cases.push_back({op, {F32({2, 1, 3})}, {{"axes", axes}, {"keep_dims", keep_dims}}});
+      }
+      cases.push_back({op, {F32({})}, {{"keep_dims", keep_dims}}});
+    }
+  }
+}
+
+void AddMovement(Cases& cases) {
+  cases.push_back({"broadcast_to", {F32({3})}, {{"shape", Ints{2, 3}}}});
+  cases.push_back({"broadcast_to", {F32({})}, {{"shape", Ints{2, 3}}}});
+  cases.push_back({"broadcast_to", {F32({2, 1})}, {{"shape", Ints{2, 3}}}});
+  cases.push_back({"broadcast_to", {F32({2, 1})}, {{"shape", Ints{4, 2, 3}}}});
+  cases.push_back({"broadcast_to", {F32({2, 3})}, {{"shape", Ints{2, 3}}}});
+  cases.push_back({"reshape", {F32({2, 6})}, {{"shape", Ints{3, 4}}}});
+  cases.push_back({"reshape", {F32({1})}, {{"shape", Ints{}}}});
+  for (const Ints& perm : {Ints{0, 1, 2}, Ints{0, 2, 1}, Ints{1, 0, 2}, Ints{1, 2, 0}, Ints{2, 0, 1}, Ints{2, 1, 0}}) {
+    cases.push_back({"transpose", {F32({2, 3, 4})}, {{"perm", perm}}});
+  }
+  cases.push_back({"slice", {F32({4, 5})}, {{"begin", Ints{1, 0}}, {"size", Ints{2, 5}}}});
+  cases.push_back({"slice", {F32({4, 5})}, {{"begin", Ints{3, 2}}, {"size", Ints{1, 2}}}});
+  cases.push_back({"pad", {F32({2, 3})}, {{"before", Ints{1, 0}}, {"after", Ints{0, 2}}}});
+  cases.push_back({"pad", {F32({2, 3})}, {{"before", Ints{0, 0}}, {"after", Ints{0, 0}}}});
+  cases.push_back({"concat", {F32({2, 3}), F32({1, 3}), F32({4, 3})}, {{"axis", int64_t{0}}}});
+  cases.push_back({"concat", {F32({2, 3}), F32({2, 1})}, {{"axis", int64_t{1}}}});
+  cases.push_back({"concat", {F32({2, 3})}, {{"axis", int64_t{1}}}});
+}
+
+}  // namespace
+
+std::vector<GradientCase> GradientCases() {
+  Cases cases;
+  AddMatmul(cases);
+  AddElementwise(cases);
+  AddLosses(cases);
+  AddReductions(cases);
+  AddMovement(cases);
+  return cases;
+}
+
+std::string ToString(const GradientCase& c) {
+  std::string text = c.op + "(";
+  for (size_t i = 0; i < c.operands.size(); ++i) {
+    absl::StrAppend(&text, i == 0 ? "" : ", ", c.operands[i].ToString());
+  }
+  return absl::StrCat(text, ") ", AttributesToString(c.attributes));
+}
+
+}  // namespace pipeloom
