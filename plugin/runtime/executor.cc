@@ -1,0 +1,237 @@
+#include "plugin/runtime/executor.h"
+
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/status_macros.h"
+
+namespace pipeloom {
+
+absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(const RankProgram& program, const KernelRegistry& registry,
+                                                           ParameterStore& parameters, Transport& transport,
+                                                           ChannelTag first_tag, std::chrono::milliseconds deadline) {
+  ASSIGN_OR_RETURN(Exchange exchange,
+                   Exchange::Open(transport, first_tag, static_cast<int>(program.scalars.size())));
+  ASSIGN_OR_RETURN(std::unique_ptr<BoundProgram> bound,
+                   BoundProgram::Bind(program, registry, parameters, transport, ChannelTag(first_tag.value() + 1)));
+  return std::unique_ptr<Executor>(
+      new Executor(program, transport, std::move(bound), std::move(exchange), deadline));
+}
+
+Executor::Executor(const RankProgram& program, Transport& transport, std::unique_ptr<BoundProgram> bound,
+                   Exchange exchange, std::chrono::milliseconds deadline)
+    : transport_(transport),
+      bound_(std::move(bound)),
+      exchange_(std::move(exchange)),
+      deadline_(deadline),
+      rank_(program.rank),
+      micro_batches_(program.micro_batches),
+      trains_(program.trains),
+      actions_(program.actions),
+      scalars_(program.scalars) {
+  for (size_t i = 0; i < program.chunks.size(); ++i) {
+    const auto chunk = static_cast<size_t>(program.chunks[i].chunk.value());
+    if (position_of_chunk_.size() <= chunk) position_of_chunk_.resize(chunk + 1, -1);
+    position_of_chunk_[chunk] = static_cast<int>(i);
+  }
+}
+
+absl::Status Executor::Run(absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs) {
+  bound_->SetInputs(inputs);
+  refused_ = false;
+  absl::Status refusal;
+  for (const Action& action : actions_) {
+    running_ = nullptr;
+    const absl::Status status = Do(action);
+    if (status.ok()) continue;
+    if (refused_) {
+      refusal = status;
+      ReleaseStepChannels();
+      break;
+    }
+    if (const absl::Status failure = transport_.failure(); !failure.ok()) return failure;
+    transport_.Fail(Annotate(status, absl::StrCat("rank ", rank_.value(), ", ", ActionToString(action),
+                                                  running_ == nullptr ? "" : absl::StrCat(", ", running_->place))));
+    return transport_.failure();
+  }
+  ++step_;
+  if (refused_) return refusal;
+  WriteOutputs(outputs);
+  return absl::OkStatus();
+}
+
+absl::Status Executor::Do(const Action& action) {
+  const int micro_batch = action.micro_batch.value();
+  switch (action.kind) {
+    case ActionKind::kReduce:
+      for (size_t i = 0; i < bound_->chunks.size(); ++i) RETURN_IF_ERROR(RunPart(static_cast<int>(i), Part::kReduce, 0));
+      return absl::OkStatus();
+    case ActionKind::kStep:
+      for (size_t i = 0; i < bound_->chunks.size(); ++i) RETURN_IF_ERROR(RunPart(static_cast<int>(i), Part::kUpdate, 0));
+      ReleaseStepChannels();
+      return absl::OkStatus();
+    case ActionKind::kExchange:
+      return RunExchange();
+    default:
+      break;
+  }
+  const int chunk = ChunkPosition(action.chunk);
+  switch (action.kind) {
+    case ActionKind::kForward:
+      return RunMicroBatch(chunk, Part::kForward, micro_batch);
+    case ActionKind::kBackwardInput:
+      return RunMicroBatch(chunk, Part::kBackwardInput, micro_batch);
+    case ActionKind::kBackwardWeight:
+      return RunMicroBatch(chunk, Part::kBackwardWeight, micro_batch);
+    case ActionKind::kBackward:
+      RETURN_IF_ERROR(RunMicroBatch(chunk, Part::kBackwardInput, micro_batch));
+      return RunMicroBatch(chunk, Part::kBackwardWeight, micro_batch);
+    case ActionKind::kSendForward:
+      return Send(chunk, Part::kForward, micro_batch);
+    case ActionKind::kSendBackward:
+      return Send(chunk, Part::kBackwardInput, micro_batch);
+    case ActionKind::kReceiveForward:
+      return Receive(chunk, Part::kForward, micro_batch);
+    case ActionKind::kReceiveBackward:
+      return Receive(chunk, Part::kBackwardInput, micro_batch);
+    default:
+      return absl::InternalError(absl::StrCat("no handler for action ", ActionToString(action)));
+  }
+}
+
+absl::Status Executor::RunMicroBatch(int chunk, Part part, int micro_batch) {
+  RETURN_IF_ERROR(AcquireDirect(chunk, part, micro_batch));
+  RETURN_IF_ERROR(RunPart(chunk, part, micro_batch));
+  ReleaseAfter(chunk, part, micro_batch);
+  return absl::OkStatus();
+}
+
+absl::Status Executor::RunPart(int chunk, Part part, int micro_batch) {
+  for (BoundLaunch& launch : bound_->chunks[static_cast<size_t>(chunk)][static_cast<size_t>(part)]) {
+    running_ = &launch;
+    RETURN_IF_ERROR(RunLaunch(launch, micro_batch));
+    transport_.Progress();
+  }
+  running_ = nullptr;
+  return absl::OkStatus();
+}
+
+absl::Status Executor::RunLaunch(BoundLaunch& launch, int micro_batch) {
+  if (launch.kind == Launch::Kind::kSend || launch.kind == Launch::Kind::kReceive) return RunStepMessage(launch);
+  if (!EndsGroup(micro_batch, launch.group)) return absl::OkStatus();
+  const int first = micro_batch - micro_batch % launch.group;
+  const int group = first / launch.group;
+  void** operands = bound_->kernel_operands.data();
+  for (size_t i = 0; i < launch.operands.size(); ++i) {
+    const BoundOperand& operand = launch.operands[i];
+    operands[i] = operand.Address(operand.per_group ? group : first);
+  }
+  switch (launch.kind) {
+    case Launch::Kind::kMergeConcat:
+      std::memcpy(static_cast<char*>(operands[1]) + launch.bytes * micro_batch, operands[0],
+                  static_cast<size_t>(launch.bytes));
+      return absl::OkStatus();
+    case Launch::Kind::kAccumulate:
+      if (group == 0) {
+        if (operands[0] != operands[1]) std::memcpy(operands[1], operands[0], static_cast<size_t>(launch.bytes));
+        return absl::OkStatus();
+      }
+      break;
+    default:
+      break;
+  }
+  Kernel& kernel = micro_batch - first + 1 == launch.group || launch.tail == nullptr ? *launch.kernel : *launch.tail;
+  return kernel.Run(absl::MakeConstSpan(operands, launch.operands.size()), bound_->scratch.data());
+}
+
+absl::Status Executor::RunStepMessage(BoundLaunch& launch) {
+  BoundChannel& channel = bound_->channels[static_cast<size_t>(launch.channel)];
+  if (launch.kind == Launch::Kind::kReceive) return channel.receive->Receive(step_, DeadlineNow());
+  RETURN_IF_ERROR(channel.send->Acquire(step_, DeadlineNow()));
+  std::memcpy(channel.send->Slot(step_), channel.copied_from.Address(0), static_cast<size_t>(channel.info.spec.bytes));
+  channel.send->Send(step_);
+  return absl::OkStatus();
+}
+
+absl::Status Executor::AcquireDirect(int chunk, Part part, int micro_batch) {
+  for (BoundChannel& channel : bound_->channels) {
+    if (!channel.info.sends || !channel.info.direct || channel.chunk != chunk || channel.info.part != part) continue;
+    RETURN_IF_ERROR(channel.send->Acquire(Message(micro_batch), DeadlineNow()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Executor::Send(int chunk, Part part, int micro_batch) {
+  const int64_t message = Message(micro_batch);
+  for (BoundChannel& channel : bound_->channels) {
+    if (!channel.info.sends || channel.chunk != chunk || channel.info.part != part) continue;
+    if (!channel.info.direct) {
+      RETURN_IF_ERROR(channel.send->Acquire(message, DeadlineNow()));
+      std::memcpy(channel.send->Slot(message), channel.copied_from.Address(micro_batch),
+                  static_cast<size_t>(channel.info.spec.bytes));
+    }
+    channel.send->Send(message);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Executor::Receive(int chunk, Part part, int micro_batch) {
+  for (BoundChannel& channel : bound_->channels) {
+    if (channel.info.sends || channel.chunk != chunk || channel.info.part != part) continue;
+    RETURN_IF_ERROR(channel.receive->Receive(Message(micro_batch), DeadlineNow()));
+  }
+  return absl::OkStatus();
+}
+
+void Executor::ReleaseAfter(int chunk, Part part, int micro_batch) {
+  for (BoundChannel& channel : bound_->channels) {
+    if (channel.info.sends || channel.chunk != chunk || channel.info.released_after != part) continue;
+    if (EndsGroup(micro_batch, channel.info.group)) channel.receive->Release(Message(micro_batch));
+  }
+}
+
+void Executor::ReleaseStepChannels() {
+  for (BoundChannel& channel : bound_->channels) {
+    if (!channel.info.sends && channel.info.released_after == Part::kUpdate) channel.receive->Release(step_);
+  }
+}
+
+absl::Status Executor::RunExchange() {
+  for (size_t i = 0; i < scalars_.size(); ++i) {
+    for (size_t j = 0; j < bound_->outputs.size(); ++j) {
+      if (bound_->outputs[j].index != scalars_[i].index) continue;
+      std::memcpy(&bound_->scalars[i], bound_->output_operands[j].Address(0), sizeof(float));
+    }
+  }
+  RETURN_IF_ERROR(exchange_.Run(step_, bound_->scalar_owners, &bound_->scalars, DeadlineNow()));
+  const absl::Status finite = CheckScalars();
+  refused_ = !finite.ok();
+  return finite;
+}
+
+absl::Status Executor::CheckScalars() const {
+  if (!trains_) return absl::OkStatus();
+  for (const float scalar : bound_->scalars) {
+    if (std::isfinite(scalar)) continue;
+    return absl::OutOfRangeError(absl::StrCat("the loss of step ", step_, " is ", scalar,
+                                              "; no parameter was changed; lower the learning rate or look at the data"));
+  }
+  return absl::OkStatus();
+}
+
+void Executor::WriteOutputs(absl::Span<const TensorView> outputs) const {
+  for (size_t i = 0; i < bound_->outputs.size(); ++i) {
+    const OutputRef& output = bound_->outputs[i];
+    if (output.type.rank() == 0 && output.type.dtype == DType::kFloat32) continue;
+    std::memcpy(outputs[static_cast<size_t>(output.index)].data, bound_->output_operands[i].Address(0),
+                static_cast<size_t>(output.type.bytes()));
+  }
+  if (rank_ != RankId(0)) return;
+  for (size_t i = 0; i < scalars_.size(); ++i) {
+    std::memcpy(outputs[static_cast<size_t>(scalars_[i].index)].data, &bound_->scalars[i], sizeof(float));
+  }
+}
+
+}  // namespace pipeloom

@@ -1,0 +1,165 @@
+#include "plugin/runtime/session.h"
+
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/status_macros.h"
+#include "kernels/cpu/cpu_kernels.h"
+#include "kernels/transport/in_process.h"
+#include "plugin/runtime/executor.h"
+#include "plugin/runtime/parameter_store.h"
+#include "plugin/runtime/rank_threads.h"
+
+namespace pipeloom {
+namespace {
+
+absl::Status CheckTensors(absl::string_view what, absl::Span<const TensorView> given,
+                          const std::vector<TensorType>& wanted) {
+  if (given.size() != wanted.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the program has ", wanted.size(), " ", what, "s; ", given.size(), " were given"));
+  }
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (given[i].type != wanted[i]) {
+      return absl::InvalidArgumentError(absl::StrCat(what, " ", i, " is ", given[i].type.ToString(),
+                                                     "; the program was compiled for ", wanted[i].ToString()));
+    }
+    if (given[i].data == nullptr && wanted[i].bytes() > 0) {
+      return absl::InvalidArgumentError(absl::StrCat(what, " ", i, " has no data"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// What one rank's thread owns.
+struct Rank {
+  KernelRegistry registry;
+  ParameterStore parameters;
+  std::unique_ptr<Transport> transport;
+  std::vector<std::unique_ptr<Executor>> executors;  // by program
+};
+
+class ThreadSession : public Session {
+ public:
+  ThreadSession(int ranks, const SessionOptions& options) : options_(options), threads_(ranks) {
+    std::vector<std::unique_ptr<Transport>> transports = MakeInProcessTransports(ranks);
+    ranks_.resize(static_cast<size_t>(ranks));
+    for (int rank = 0; rank < ranks; ++rank) {
+      ranks_[static_cast<size_t>(rank)].transport = std::move(transports[static_cast<size_t>(rank)]);
+      RegisterCpuKernels(ranks_[static_cast<size_t>(rank)].registry);
+    }
+    run_ = [this](int rank) {
+      return ranks_[static_cast<size_t>(rank)].executors[static_cast<size_t>(program_)]->Run(inputs_, outputs_);
+    };
+  }
+
+  absl::StatusOr<int> Load(const CompiledProgram& program) override {
+    if (program.ranks.size() != ranks_.size()) {
+      return absl::InvalidArgumentError(absl::StrCat("the program is for ", program.ranks.size(),
+                                                     " ranks; the session has ", ranks_.size()));
+    }
+    RETURN_IF_ERROR(CheckUsable());
+    const ChannelTag first_tag(next_tag_);
+    const absl::Status loaded = FirstError(threads_.Run([&](int index) -> absl::Status {
+      Rank& rank = ranks_[static_cast<size_t>(index)];
+      const RankProgram& mine = program.ranks[static_cast<size_t>(index)];
+      SetComputeThreads(mine.threads);
+      ASSIGN_OR_RETURN(std::unique_ptr<Executor> executor,
+                       Executor::Create(mine, rank.registry, rank.parameters, *rank.transport, first_tag,
+                                        options_.deadline));
+      rank.executors.push_back(std::move(executor));
+      return absl::OkStatus();
+    }));
+    int channels = 0;
+    for (const RankProgram& rank : program.ranks) channels += static_cast<int>(rank.channels.size());
+    next_tag_ += 1 + channels;  // also after an error: some ranks may have opened theirs
+    if (!loaded.ok()) {
+      for (Rank& rank : ranks_) rank.executors.resize(inputs_of_.size());
+      return loaded;
+    }
+    inputs_of_.push_back(program.inputs);
+    outputs_of_.push_back(program.outputs);
+    return static_cast<int>(inputs_of_.size()) - 1;
+  }
+
+  absl::Status Run(int program, absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs) override {
+    PIPELOOM_CHECK(program >= 0 && program < static_cast<int>(inputs_of_.size()), "no program ", program);
+    RETURN_IF_ERROR(CheckTensors("input", inputs, inputs_of_[static_cast<size_t>(program)]));
+    RETURN_IF_ERROR(CheckTensors("output", outputs, outputs_of_[static_cast<size_t>(program)]));
+    RETURN_IF_ERROR(CheckUsable());
+    program_ = program;
+    inputs_ = inputs;
+    outputs_ = outputs;
+    return FirstError(threads_.Run(run_));
+  }
+
+  absl::Status WriteParameter(const std::string& name, const TensorView& value) override {
+    bool found = false;
+    for (Rank& rank : ranks_) {
+      Tensor* parameter = rank.parameters.Find(name);
+      if (parameter == nullptr) continue;
+      if (parameter->type() != value.type) {
+        return absl::InvalidArgumentError(absl::StrCat("parameter ", name, " is ", parameter->type().ToString(),
+                                                       "; the value is ", value.type.ToString()));
+      }
+      std::memcpy(parameter->data<char>(), value.data, static_cast<size_t>(value.type.bytes()));
+      found = true;
+    }
+    return found ? absl::OkStatus() : NoSuchParameter(name);
+  }
+
+  absl::StatusOr<Tensor> ReadParameter(const std::string& name) const override {
+    for (Rank& rank : ranks_) {
+      const Tensor* parameter = rank.parameters.Find(name);
+      if (parameter == nullptr) continue;
+      Tensor copy(parameter->type());
+      std::memcpy(copy.data<char>(), parameter->data<char>(), static_cast<size_t>(copy.type().bytes()));
+      return copy;
+    }
+    return NoSuchParameter(name);
+  }
+
+ private:
+  static absl::Status NoSuchParameter(const std::string& name) {
+    return absl::NotFoundError(absl::StrCat("no program of this session uses parameter ", name));
+  }
+
+  absl::Status CheckUsable() const {
+    const absl::Status failure = ranks_[0].transport->failure();
+    if (failure.ok()) return failure;
+    return absl::FailedPreconditionError(
+        absl::StrCat("an earlier step failed, make a new session: ", failure.message()));
+  }
+
+  // What the first failing rank gave, so that all ranks' errors are one.
+  absl::Status FirstError(absl::Span<const absl::Status> statuses) const {
+    for (const absl::Status& status : statuses) RETURN_IF_ERROR(status);
+    return absl::OkStatus();
+  }
+
+  const SessionOptions options_;
+  mutable std::vector<Rank> ranks_;
+  RankThreads threads_;
+  RankThreads::Job run_;
+  int next_tag_ = 0;
+  std::vector<std::vector<TensorType>> inputs_of_;  // by program
+  std::vector<std::vector<TensorType>> outputs_of_;
+  // Of the step that runs.
+  int program_ = 0;
+  absl::Span<const TensorView> inputs_;
+  absl::Span<const TensorView> outputs_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Session>> Session::Create(int ranks, const SessionOptions& options) {
+  if (ranks < 1) return absl::InvalidArgumentError(absl::StrCat("a session of ", ranks, " ranks; give 1 or more"));
+  if (options.deadline <= std::chrono::milliseconds(0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the deadline is ", options.deadline.count(), " ms; give a positive one"));
+  }
+  return std::make_unique<ThreadSession>(ranks, options);
+}
+
+}  // namespace pipeloom
