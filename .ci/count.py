@@ -39,19 +39,12 @@ def last_results(events):
 
 def unbuilt(events):
     """Returns the labels of all targets that did not get built."""
-    labels = set()
-    for event in events:
-        for kind, name in event.get("id", {}).items():
-            if not isinstance(name, dict) or "label" not in name:
-                continue
-            completed = event.get("completed")
-            if kind == "targetCompleted" and completed is not None:
-                if not completed.get("success"):
-                    labels.add(name["label"])
-            elif kind in ("targetCompleted", "configuredLabel",
-                          "unconfiguredLabel") and "aborted" in event:
-                labels.add(name["label"])
-    return labels
+    return {
+        event["id"]["targetCompleted"]["label"]
+        for event in events
+        if "targetCompleted" in event.get("id", {}) and
+        not event.get("completed", {}).get("success")
+    }
 
 
 def count_report(result):
