@@ -1,0 +1,48 @@
+#ifndef PLUGIN_CELLS_BUILD_CONTEXT_H_
+#define PLUGIN_CELLS_BUILD_CONTEXT_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "passes/ir/graph.h"
+#include "plugin/cells/cell_tree.h"
+
+namespace pipeloom {
+
+// One build of a graph from cells: the graph so far, the cell whose Construct runs, and the first mistake. While it
+// lives the parameters of `tree` stand for values of `graph`, so that a network is built by one thread at a time.
+class BuildContext {
+ public:
+  // Those of `trained` that require a gradient become trainable parameters of the graph.
+  BuildContext(const CellTree& tree, const std::vector<ParameterPtr>& trained, Graph& graph);
+  ~BuildContext();
+  BuildContext(const BuildContext&) = delete;
+  BuildContext& operator=(const BuildContext&) = delete;
+
+  Var AddInput(absl::string_view hint, TensorType type, int batch_axis);
+  std::vector<Var> Call(Cell& cell, const std::vector<Var>& inputs);
+  // The result of a node of the current cell.
+  Var Emit(absl::string_view op, const std::vector<Var>& operands, AttributeMap attributes);
+  Var ParameterValue(const Parameter& parameter);
+  // Keeps the first mistake, with the path of the current cell.
+  Var Refuse(const absl::Status& why);
+
+  const absl::Status& status() const { return status_; }
+
+ private:
+  Var Handle(Value* value);
+
+  const CellTree& tree_;
+  absl::flat_hash_set<const Parameter*> trained_;
+  Graph& graph_;
+  std::vector<std::string> cells_;  // paths of the cells whose Construct runs, outermost first
+  absl::flat_hash_map<const Parameter*, Value*> values_;
+  absl::Status status_;
+};
+
+}  // namespace pipeloom
+
+#endif  // PLUGIN_CELLS_BUILD_CONTEXT_H_

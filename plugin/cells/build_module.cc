@@ -1,0 +1,128 @@
+#include "plugin/cells/build_module.h"
+
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/status_macros.h"
+#include "plugin/cells/build_context.h"
+#include "plugin/cells/losses.h"
+
+namespace pipeloom {
+namespace {
+
+// The divisor of `batch` that is nearest to `wanted`, the smaller of two.
+int64_t NearestDivisor(int64_t batch, int64_t wanted) {
+  int64_t nearest = 1;
+  for (int64_t divisor = 2; divisor <= batch; ++divisor) {
+    if (batch % divisor == 0 && std::llabs(divisor - wanted) < std::llabs(nearest - wanted)) nearest = divisor;
+  }
+  return nearest;
+}
+
+absl::StatusOr<std::vector<TensorType>> MicroBatchTypes(std::vector<TensorType> batch, int micro_batches) {
+  if (micro_batches < 1) {
+    return absl::InvalidArgumentError(absl::StrCat("micro_batches is ", micro_batches, "; give at least 1"));
+  }
+  if (batch.empty()) return absl::InvalidArgumentError("a step needs at least one input");
+  for (size_t i = 0; i < batch.size(); ++i) {
+    if (batch[i].rank() == 0 || batch[i].shape[0] != batch[0].shape[0] || batch[i].shape[0] < 1) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "input ", i, " is ", batch[i].ToString(),
+          "; axis 0 is the batch: at least 1, and the same in all inputs (input 0 is ", batch[0].ToString(), ")"));
+    }
+  }
+  const int64_t rows = batch[0].shape[0];
+  if (rows % micro_batches != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("batch ", rows, " does not divide into ", micro_batches,
+                                                   " micro-batches; give a multiple of ", micro_batches,
+                                                   " or --micro_batches=", NearestDivisor(rows, micro_batches)));
+  }
+  for (TensorType& type : batch) type.shape[0] = rows / micro_batches;
+  return batch;
+}
+
+struct Network {
+  Cell* cell;
+  std::string reduce;
+  std::vector<ParameterPtr> trained;
+};
+
+absl::StatusOr<Module> BuildModule(const Pipeline& pipeline, const CellTree& tree, const Network& network,
+                                   const std::vector<TensorType>& batch, PipelineConfig config) {
+  Module module;
+  config.micro_batches = pipeline.micro_size;
+  ASSIGN_OR_RETURN(config.stage_of_cell, StagesOfCells(tree, pipeline.stage_config));
+  module.config = std::move(config);
+  ASSIGN_OR_RETURN(const std::vector<TensorType> types, MicroBatchTypes(batch, pipeline.micro_size));
+
+  auto graph = std::make_unique<Graph>("step");
+  BuildContext context(tree, network.trained, *graph);
+  std::vector<Var> inputs;
+  for (size_t i = 0; i < types.size(); ++i) {
+    inputs.push_back(context.AddInput(absl::StrCat("input", i), types[i], /*batch_axis=*/0));
+  }
+  const std::vector<Var> outputs = context.Call(*network.cell, inputs);
+  RETURN_IF_ERROR(context.status());
+  for (const Var& output : outputs) graph->outputs.push_back({output.value(), network.reduce});
+  module.graphs.push_back(std::move(graph));
+  return module;
+}
+
+absl::Status CheckTrained(const CellTree& tree, const Optimizer& optimizer) {
+  RETURN_IF_ERROR(optimizer.Validate());
+  for (size_t i = 0; i < optimizer.parameters().size(); ++i) {
+    bool known = false;
+    for (const CellTree::NamedParameter& named : tree.parameters()) {
+      known = known || named.parameter == optimizer.parameters()[i];
+    }
+    if (!known) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("parameter ", i, " of the optimizer belongs to no cell of the network; give it the network's ",
+                       "TrainableParams() after the parameters have been tied"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Module> BuildTrainingModule(const Pipeline& pipeline, const CellTree& tree, const Optimizer& optimizer,
+                                           const std::vector<TensorType>& batch, PipelineConfig config) {
+  if (pipeline.loss_reduction != "mean" && pipeline.loss_reduction != "sum") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("loss_reduction is '", pipeline.loss_reduction, "'; choose one of mean, sum"));
+  }
+  RETURN_IF_ERROR(CheckTrained(tree, optimizer));
+  const Network network{&tree.root(), pipeline.loss_reduction, optimizer.parameters()};
+  ASSIGN_OR_RETURN(Module module, BuildModule(pipeline, tree, network, batch, std::move(config)));
+  Graph& graph = *module.graphs[0];
+  if (graph.outputs.size() != 1 || graph.outputs[0].value->type != TensorType{DType::kFloat32, {}}) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a network with its loss returns one f32[] a micro-batch; this one returns ", graph.outputs.size(),
+                     " values, the first is ", graph.outputs[0].value->type.ToString(), "; wrap it in a WithLossCell"));
+  }
+  graph.update = optimizer.rule();
+  return module;
+}
+
+absl::StatusOr<Module> BuildInferenceModule(const Pipeline& pipeline, const CellTree& tree,
+                                            const std::vector<TensorType>& batch, PipelineConfig config) {
+  const absl::StatusOr<Cell*> backbone = tree.Find(kBackbone);
+  if (!backbone.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("to predict, the network is looked for in cell '", kBackbone,
+                                                   "', where WithLossCell has it; ", backbone.status().message()));
+  }
+  config.schedule = "forward";
+  ASSIGN_OR_RETURN(Module module, BuildModule(pipeline, tree, {*backbone, "concat", {}}, batch, std::move(config)));
+  for (const Output& output : module.graphs[0]->outputs) {
+    if (output.value->type.rank() == 0) {
+      return absl::InvalidArgumentError(absl::StrCat("output %", output.value->name, " of cell '", kBackbone,
+                                                     "' is a scalar, which has no batch axis to join micro-batches"));
+    }
+  }
+  return module;
+}
+
+}  // namespace pipeloom

@@ -1,0 +1,53 @@
+#include "plugin/cells/layers.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "plugin/cells/ops.h"
+
+namespace pipeloom {
+
+SequentialCell::SequentialCell(const std::vector<std::shared_ptr<Cell>>& cells) {
+  for (const std::shared_ptr<Cell>& cell : cells) Append(cell);
+}
+
+std::vector<Var> SequentialCell::Construct(const std::vector<Var>& inputs) {
+  std::vector<Var> values = inputs;
+  for (const Child& child : children()) values = (*child.cell)(values);
+  return values;
+}
+
+Dense::Dense(int64_t in_channels, int64_t out_channels, const DenseOptions& options)
+    : weight(
+          AddParameter("weight", {out_channels, in_channels}, options.weight_init.value_or(HeUniform(std::sqrt(5.0))))),
+      in_channels_(in_channels),
+      out_channels_(out_channels) {
+  if (!options.has_bias) return;
+  const double scale = 1.0 / std::sqrt(static_cast<double>(in_channels));
+  bias_ = &AddParameter("bias", {out_channels}, options.bias_init.value_or(Uniform(scale)));
+}
+
+Var Dense::Construct(Var x) {
+  if (x.dim(-1) != in_channels_) {
+    return x.Refuse(absl::StrCat("a Dense(", in_channels_, ", ", out_channels_, ") takes values whose last extent is ",
+                                 in_channels_, ", not ", x.type().ToString()));
+  }
+  const TensorType type = x.type();
+  if (type.rank() != 2) x = ops::Reshape(x, {-1, in_channels_});
+  Var y = ops::MatMul(x, weight, /*transpose_a=*/false, /*transpose_b=*/true);
+  if (bias_ != nullptr) y = ops::Add(y, *bias_);
+  if (type.rank() == 2) return y;
+  std::vector<int64_t> shape(type.shape.begin(), type.shape.end());
+  shape.back() = out_channels_;
+  return ops::Reshape(y, std::move(shape));
+}
+
+Var Flatten::Construct(Var x) { return ops::Reshape(x, {x.dim(0), -1}); }
+
+Var ReLU::Construct(Var x) { return ops::Relu(x); }
+
+Var GELU::Construct(Var x) { return ops::Gelu(x, approximate_); }
+
+Var Tanh::Construct(Var x) { return ops::Tanh(x); }
+
+}  // namespace pipeloom

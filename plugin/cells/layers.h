@@ -1,0 +1,87 @@
+#ifndef PLUGIN_CELLS_LAYERS_H_
+#define PLUGIN_CELLS_LAYERS_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plugin/cells/cell.h"
+
+// Cells with MindSpore's names, parameter names and defaults.
+namespace pipeloom {
+
+// Its cells one after the other; they are named "0", "1", ...
+class SequentialCell : public Cell {
+ public:
+  SequentialCell() = default;
+  explicit SequentialCell(const std::vector<std::shared_ptr<Cell>>& cells);
+
+  template <typename T>
+  T& Append(std::shared_ptr<T> cell) {
+    return AddCell(std::to_string(children().size()), std::move(cell));
+  }
+  template <typename T, typename... Args>
+  T& Append(Args&&... args) {
+    return Append(std::make_shared<T>(std::forward<Args>(args)...));
+  }
+
+ protected:
+  std::vector<Var> Construct(const std::vector<Var>& inputs) override;
+};
+
+struct DenseOptions {
+  bool has_bias = true;
+  std::optional<Initializer> weight_init;  // HeUniform(sqrt 5)
+  std::optional<Initializer> bias_init;    // Uniform(1 / sqrt(in_channels))
+};
+
+// f32[..., in_channels] -> f32[..., out_channels]: x times the transposed weight, plus the bias.
+class Dense : public Cell {
+ public:
+  Dense(int64_t in_channels, int64_t out_channels, const DenseOptions& options = {});
+
+  ParameterPtr& weight;  // f32[out_channels, in_channels]
+
+ protected:
+  Var Construct(Var x) override;
+
+ private:
+  int64_t in_channels_;
+  int64_t out_channels_;
+  ParameterPtr* bias_ = nullptr;  // f32[out_channels]
+};
+
+// [n, ...] -> [n, product of the others].
+class Flatten : public Cell {
+ protected:
+  Var Construct(Var x) override;
+};
+
+class ReLU : public Cell {
+ protected:
+  Var Construct(Var x) override;
+};
+
+class GELU : public Cell {
+ public:
+  // `approximate`: by the tanh formula, else by erf.
+  explicit GELU(bool approximate = true) : approximate_(approximate) {}
+
+ protected:
+  Var Construct(Var x) override;
+
+ private:
+  bool approximate_;
+};
+
+class Tanh : public Cell {
+ protected:
+  Var Construct(Var x) override;
+};
+
+}  // namespace pipeloom
+
+#endif  // PLUGIN_CELLS_LAYERS_H_

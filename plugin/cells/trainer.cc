@@ -1,0 +1,177 @@
+#include "plugin/cells/trainer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/nearest_names.h"
+#include "kernels/base/status_macros.h"
+
+namespace pipeloom {
+namespace {
+
+std::vector<TensorType> TypesOf(absl::Span<const TensorView> views) {
+  std::vector<TensorType> types;
+  types.reserve(views.size());
+  for (const TensorView& view : views) types.push_back(view.type);
+  return types;
+}
+
+Tensor Copy(const Tensor& tensor) {
+  Tensor copy(tensor.type());
+  std::copy_n(tensor.data<char>(), tensor.type().bytes(), copy.data<char>());
+  return copy;
+}
+
+std::vector<std::string> ParameterNames(const CellTree& tree) {
+  std::vector<std::string> names;
+  for (const CellTree::NamedParameter& named : tree.parameters()) names.push_back(named.name);
+  return names;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(Pipeline pipeline, Optimizer optimizer,
+                                                         const TrainerOptions& options) {
+  ASSIGN_OR_RETURN(CellTree tree, CellTree::Of(*pipeline.net_with_loss));
+  RETURN_IF_ERROR(StagesOfCells(tree, pipeline.stage_config).status());
+  RETURN_IF_ERROR(optimizer.Validate());
+  SessionOptions session_options;
+  session_options.deadline = options.deadline;
+  ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Create(options.stages, session_options));
+  return std::unique_ptr<Trainer>(
+      new Trainer(std::move(pipeline), std::move(optimizer), options, std::move(tree), std::move(session)));
+}
+
+Trainer::Trainer(Pipeline pipeline, Optimizer optimizer, TrainerOptions options, CellTree tree,
+                 std::unique_ptr<Session> session)
+    : pipeline_(std::move(pipeline)),
+      optimizer_(std::move(optimizer)),
+      options_(std::move(options)),
+      tree_(std::move(tree)),
+      session_(std::move(session)) {
+  for (const CellTree::NamedParameter& named : tree_.parameters()) {
+    not_used_yet_.emplace(named.name, named.parameter->InitialValue(named.name));
+  }
+}
+
+PipelineConfig Trainer::Config() const {
+  PipelineConfig config;
+  config.stages = options_.stages;
+  config.schedule = options_.schedule;
+  config.threads = options_.threads;
+  return config;
+}
+
+absl::Status Trainer::CompileStep(absl::Span<const TensorView> inputs) { return LoadStep(inputs).status(); }
+
+absl::Status Trainer::CompilePredict(absl::Span<const TensorView> inputs) { return LoadPredict(inputs).status(); }
+
+const Trainer::Loaded* Trainer::Find(const Programs& programs, absl::Span<const TensorView> inputs) {
+  for (const Loaded& loaded : programs) {
+    if (std::equal(inputs.begin(), inputs.end(), loaded.inputs.begin(), loaded.inputs.end(),
+                   [](const TensorView& view, const TensorType& type) { return view.type == type; })) {
+      return &loaded;
+    }
+  }
+  return nullptr;
+}
+
+absl::StatusOr<const Trainer::Loaded*> Trainer::LoadStep(absl::Span<const TensorView> inputs) {
+  if (const Loaded* loaded = Find(step_programs_, inputs); loaded != nullptr) return loaded;
+  return Load(BuildTrainingModule(pipeline_, tree_, optimizer_, TypesOf(inputs), Config()), step_programs_);
+}
+
+absl::StatusOr<const Trainer::Loaded*> Trainer::LoadPredict(absl::Span<const TensorView> inputs) {
+  if (const Loaded* loaded = Find(predict_programs_, inputs); loaded != nullptr) return loaded;
+  return Load(BuildInferenceModule(pipeline_, tree_, TypesOf(inputs), Config()), predict_programs_);
+}
+
+absl::StatusOr<const Trainer::Loaded*> Trainer::Load(absl::StatusOr<Module> module, Programs& programs) {
+  RETURN_IF_ERROR(module.status());
+  std::vector<std::string> parameters;
+  for (const Value* parameter : module->graphs[0]->parameters()) parameters.push_back(parameter->parameter);
+  CompileOptions compile_options;
+  compile_options.dump_dir = options_.dump_dir;
+  ASSIGN_OR_RETURN(const CompiledProgram program, Compile(*std::move(module), compile_options));
+  const bool print_table = &programs == &step_programs_ && programs.empty() && options_.table != nullptr;
+  if (print_table) *options_.table << StageTable(program.stages) << std::flush;
+  ASSIGN_OR_RETURN(const int number, session_->Load(program));
+  for (const std::string& name : parameters) {
+    auto it = not_used_yet_.find(name);
+    if (it == not_used_yet_.end()) continue;
+    RETURN_IF_ERROR(session_->WriteParameter(name, it->second.view()));
+    not_used_yet_.erase(it);
+  }
+  return &programs.emplace_back(Loaded{program.inputs, program.outputs, number});
+}
+
+absl::StatusOr<float> Trainer::Step(absl::Span<const TensorView> inputs) {
+  ASSIGN_OR_RETURN(const Loaded* loaded, LoadStep(inputs));
+  float loss = 0.0f;
+  RETURN_IF_ERROR(session_->Run(loaded->number, inputs, {TensorView{&loss, loaded->outputs[0]}}));
+  return loss;
+}
+
+absl::StatusOr<std::vector<Tensor>> Trainer::Predict(absl::Span<const TensorView> inputs) {
+  ASSIGN_OR_RETURN(const Loaded* loaded, LoadPredict(inputs));
+  std::vector<Tensor> outputs;
+  std::vector<TensorView> views;
+  for (const TensorType& type : loaded->outputs) outputs.emplace_back(type);
+  for (Tensor& output : outputs) views.push_back(output.view());
+  RETURN_IF_ERROR(session_->Run(loaded->number, inputs, views));
+  return outputs;
+}
+
+absl::StatusOr<TensorMap> Trainer::ReadParameters() const {
+  TensorMap values;
+  for (const CellTree::NamedParameter& named : tree_.parameters()) {
+    if (not_used_yet_.count(named.name) > 0) {
+      values.emplace(named.name, Copy(not_used_yet_.at(named.name)));
+    } else {
+      ASSIGN_OR_RETURN(Tensor value, session_->ReadParameter(named.name));
+      values.emplace(named.name, std::move(value));
+    }
+  }
+  return values;
+}
+
+absl::Status Trainer::WriteParameters(TensorMap values) {
+  for (const auto& [name, value] : values) {
+    const CellTree::NamedParameter* named = tree_.FindParameter(name);
+    if (named == nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat("the network has no parameter '", name, "'; the nearest is '",
+                                                     NearestFirst(name, ParameterNames(tree_)).front(), "'"));
+    }
+    const TensorType type{DType::kFloat32, named->parameter->shape()};
+    if (value.type() != type) {
+      return absl::InvalidArgumentError(absl::StrCat("parameter '", name, "' is ", type.ToString(),
+                                                     ", but its new value is ", value.type().ToString()));
+    }
+  }
+  for (const CellTree::NamedParameter& named : tree_.parameters()) {
+    if (values.count(named.name) == 0) {
+      return absl::InvalidArgumentError(absl::StrCat("there is no value for parameter '", named.name, "'"));
+    }
+  }
+  for (auto& [name, value] : values) {
+    if (auto it = not_used_yet_.find(name); it != not_used_yet_.end()) {
+      it->second = std::move(value);
+    } else {
+      RETURN_IF_ERROR(session_->WriteParameter(name, value.view()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::SaveCheckpoint(const std::string& path) const {
+  ASSIGN_OR_RETURN(const TensorMap values, ReadParameters());
+  return WriteSafetensors(path, values);
+}
+
+absl::Status Trainer::LoadCheckpoint(const std::string& path) {
+  ASSIGN_OR_RETURN(TensorMap values, ReadSafetensors(path));
+  return Annotate(WriteParameters(std::move(values)), path);
+}
+
+}  // namespace pipeloom

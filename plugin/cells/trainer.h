@@ -1,0 +1,94 @@
+#ifndef PLUGIN_CELLS_TRAINER_H_
+#define PLUGIN_CELLS_TRAINER_H_
+
+#include <chrono>
+#include <deque>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "plugin/cells/build_module.h"
+#include "plugin/cells/safetensors.h"
+#include "plugin/runtime/session.h"
+
+namespace pipeloom {
+
+struct TrainerOptions {
+  int stages = PipelineConfig().stages;
+  std::string schedule = PipelineConfig().schedule;
+  int threads = PipelineConfig().threads;                          // compute threads a stage
+  std::chrono::milliseconds deadline = SessionOptions().deadline;  // of any wait for another stage
+  std::string dump_dir = CompileOptions().dump_dir;                // "": nothing is written
+  std::ostream* table = &std::cout;                                // gets the table of the stages; may be null
+};
+
+// Trains a pipeline of cells, and predicts with it:
+//
+//   auto net = std::make_shared<Network>();
+//   Pipeline pipeline(std::make_shared<WithLossCell>(net, std::make_shared<CrossEntropyLoss>()), /*micro_size=*/4,
+//                     {{"_backbone.layer1", 0}, {"_backbone.layer2", 1}});
+//   ASSIGN_OR_RETURN(auto trainer, Trainer::Create(pipeline, SGD(net->TrainableParams(), 0.01), options));
+//   ASSIGN_OR_RETURN(float loss, trainer->Step({images.view(), labels.view()}));
+//
+// Parameters begin with their initial values. Axis 0 of all inputs is the batch. Used by one thread at a time.
+class Trainer {
+ public:
+  // InvalidArgument for cells, stages or an optimizer that cannot be (build_module.h, pipeline.h).
+  static absl::StatusOr<std::unique_ptr<Trainer>> Create(Pipeline pipeline, Optimizer optimizer,
+                                                         const TrainerOptions& options);
+
+  // Makes ready for inputs of these types (their data is not read), and prints the table of stages the first time:
+  // everything that can be refused before a step is refused here. Step and Predict do it for types that are new.
+  absl::Status CompileStep(absl::Span<const TensorView> inputs);
+  absl::Status CompilePredict(absl::Span<const TensorView> inputs);
+
+  // One step of training; the loss before it. Session::Run says which errors there are and what they leave behind.
+  absl::StatusOr<float> Step(absl::Span<const TensorView> inputs);
+  // The outputs of the network without its loss.
+  absl::StatusOr<std::vector<Tensor>> Predict(absl::Span<const TensorView> inputs);
+
+  // The parameters of the network, by name, without the optimizer's state.
+  absl::StatusOr<TensorMap> ReadParameters() const;
+  // All or nothing: refuses names that the network does not have, or lacks, and other types, before it writes any.
+  absl::Status WriteParameters(TensorMap values);
+  // The same to and from a safetensors file, which does not depend on stages or time.
+  absl::Status SaveCheckpoint(const std::string& path) const;
+  absl::Status LoadCheckpoint(const std::string& path);
+
+ private:
+  Trainer(Pipeline pipeline, Optimizer optimizer, TrainerOptions options, CellTree tree,
+          std::unique_ptr<Session> session);
+
+  // A program of the session, for inputs of some types.
+  struct Loaded {
+    std::vector<TensorType> inputs;
+    std::vector<TensorType> outputs;
+    int number;
+  };
+  using Programs = std::deque<Loaded>;  // a deque keeps references when it grows
+
+  PipelineConfig Config() const;
+  static const Loaded* Find(const Programs& programs, absl::Span<const TensorView> inputs);
+  absl::StatusOr<const Loaded*> LoadStep(absl::Span<const TensorView> inputs);
+  absl::StatusOr<const Loaded*> LoadPredict(absl::Span<const TensorView> inputs);
+  absl::StatusOr<const Loaded*> Load(absl::StatusOr<Module> module, Programs& programs);
+
+  Pipeline pipeline_;
+  Optimizer optimizer_;
+  TrainerOptions options_;
+  CellTree tree_;
+  std::unique_ptr<Session> session_;
+  Programs step_programs_;
+  Programs predict_programs_;
+  // The values of parameters that no program has used so far; the session has all others.
+  TensorMap not_used_yet_;
+};
+
+}  // namespace pipeloom
+
+#endif  // PLUGIN_CELLS_TRAINER_H_
