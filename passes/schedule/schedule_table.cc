@@ -1,0 +1,81 @@
+#include "passes/schedule/schedule_table.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "kernels/base/nearest_names.h"
+#include "kernels/base/status_macros.h"
+#include "passes/schedule/forward_only.h"
+#include "passes/schedule/gpipe.h"
+#include "passes/schedule/one_f_one_b.h"
+
+namespace pipeloom {
+namespace {
+
+// Chunk c on rank c mod ranks: the next chunk is always on the next rank.
+RankId LoopPlacement(const ScheduleShape& shape, ChunkId chunk) { return RankId(chunk.value() % shape.ranks); }
+
+absl::Status OneChunkPerRank(const ScheduleShape& shape) {
+  if (shape.chunks_per_rank == 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("runs 1 chunk a rank, got ", shape.chunks_per_rank, "; give as many chunks as ranks"));
+}
+
+double TrainingBubble(const ScheduleShape& shape, const ShareTimes& times) {
+  return (shape.ranks - 1) * (times.forward + times.input_gradient + times.weight_gradient);
+}
+
+double ForwardBubble(const ScheduleShape& shape, const ShareTimes& times) { return (shape.ranks - 1) * times.forward; }
+
+double AllMicroBatches(const ScheduleShape& shape, RankId) { return shape.micro_batches; }
+
+double RanksFromHereOn(const ScheduleShape& shape, RankId rank) {
+  return std::min(shape.ranks - rank.value(), shape.micro_batches);
+}
+
+double One(const ScheduleShape&, RankId) { return 1; }
+
+constexpr ScheduleInfo kSchedules[] = {
+    {"gpipe", Gpipe, LoopPlacement, OneChunkPerRank, TrainingBubble, AllMicroBatches},
+    {"1f1b", OneForwardOneBackward, LoopPlacement, OneChunkPerRank, TrainingBubble, RanksFromHereOn},
+    {"forward", ForwardOnly, LoopPlacement, OneChunkPerRank, ForwardBubble, One},
+};
+
+}  // namespace
+
+absl::Span<const ScheduleInfo> ScheduleTable() { return kSchedules; }
+
+absl::StatusOr<const ScheduleInfo*> FindSchedule(absl::string_view name) {
+  std::vector<std::string> names;
+  for (const ScheduleInfo& info : kSchedules) {
+    if (info.name == name) return &info;
+    names.emplace_back(info.name);
+  }
+  return absl::InvalidArgumentError(absl::StrCat("no schedule is named \"", name, "\"; choose from ",
+                                                 absl::StrJoin(NearestFirst(name, std::move(names)), ", ")));
+}
+
+absl::StatusOr<Schedule> MakeSchedule(absl::string_view name, int ranks, int micro_batches, int chunks_per_rank) {
+  ASSIGN_OR_RETURN(const ScheduleInfo* info, FindSchedule(name));
+  if (ranks < 1 || micro_batches < 1 || chunks_per_rank < 1) {
+    return absl::InvalidArgumentError(absl::StrCat("schedule ", name, " over ", ranks, " ranks, ", micro_batches,
+                                                   " micro-batches and ", chunks_per_rank,
+                                                   " chunks a rank; give at least 1 of each"));
+  }
+  const ScheduleShape shape{ranks, micro_batches, chunks_per_rank};
+  if (absl::Status status = info->precondition(shape); !status.ok()) {
+    return Annotate(status, absl::StrCat("schedule ", name));
+  }
+  Schedule schedule;
+  schedule.micro_batches = micro_batches;
+  for (int chunk = 0; chunk < shape.chunks(); ++chunk) {
+    schedule.placement.push_back(info->place(shape, ChunkId(chunk)));
+  }
+  for (int rank = 0; rank < ranks; ++rank) schedule.actions.push_back(info->generate(shape, RankId(rank)));
+  return schedule;
+}
+
+}  // namespace pipeloom
