@@ -4,35 +4,23 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "kernels/base/ids.h"
+#include "kernels/transport/channel_spec.h"
 
 namespace pipeloom {
-
-// One direction between two ranks, for one value. The receiver owns `slots` slots of `bytes` each. Message k (k = 0, 1,
-// ... counted over the life of the channel) lies in slot k % slots; the sender may write it once the receiver has
-// released message k - slots (its credit).
-struct ChannelSpec {
-  RankId source;
-  RankId destination;
-  ChannelTag tag;    // unique for (source, destination) over the life of the transport
-  std::string name;  // the value it carries, for messages
-  int64_t bytes = 0;
-  int slots = 1;
-};
 
 using Deadline = std::chrono::steady_clock::time_point;
 
 // Sender's end of a channel; used by one thread. A wait polls, yields after about 50 us, and ends with
 // DeadlineExceeded (naming channel, message, what was waited for and the seconds) or with the status that a rank failed
-// with. Messages are acquired, then sent, in order.
+// with; a failure also ends a wait that would be over. Messages are acquired, then sent, in order.
 class SendEnd {
  public:
   virtual ~SendEnd() = default;
-  // Where message k is to be written; the same address for k and k + slots, known before the first message.
+  // Where message k is to be written: the same address for all messages of one slot, known before the first message.
   virtual char* Slot(int64_t k) = 0;
   // Waits until message k may be written. k is that of the next Send.
   virtual absl::Status Acquire(int64_t k, Deadline deadline) = 0;

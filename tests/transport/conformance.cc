@@ -1,0 +1,121 @@
+#include "tests/transport/conformance.h"
+
+#include <exception>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/status_macros.h"
+#include "kernels/transport/in_process.h"
+
+namespace pipeloom {
+
+std::vector<TransportCase> TransportCases() {
+  return {
+      {"in_process", MakeInProcessTransports},
+  };
+}
+
+namespace {
+
+std::string CaseName(const ::testing::TestParamInfo<std::tuple<TransportCase, int>>& info) {
+  return absl::StrCat(std::get<TransportCase>(info.param).name, "_", std::get<int>(info.param));
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, TransportTest,
+                         ::testing::Combine(::testing::ValuesIn(TransportCases()), ::testing::Range(1, 9)), CaseName);
+INSTANTIATE_TEST_SUITE_P(Sizes, TransportPairTest,
+                         ::testing::Combine(::testing::ValuesIn(TransportCases()), ::testing::Range(2, 9)), CaseName);
+
+absl::Status CatchAll(const std::function<absl::Status(Transport&)>& body, Transport& transport) {
+  try {
+    return body(transport);
+  } catch (const std::exception& error) {
+    return absl::InternalError(absl::StrCat("exception: ", error.what()));
+  }
+}
+
+// A multiplicative hash of the channel and the message, from which the bytes then count.
+uint32_t Seed(const ChannelSpec& spec, int64_t k) {
+  uint32_t seed = static_cast<uint32_t>(k);
+  for (int part : {spec.source.value(), spec.destination.value(), spec.tag.value()}) {
+    seed = seed * 2654435761u + static_cast<uint32_t>(part) + 1u;
+  }
+  return seed * 2654435761u;
+}
+
+char PatternByte(uint32_t seed, int64_t i) {
+  return static_cast<char>((seed + static_cast<uint32_t>(i) * 2246822519u) >> 24);
+}
+
+}  // namespace
+
+void TransportTest::SetUp() {
+  auto made = std::get<TransportCase>(GetParam()).make(size());
+  if (absl::IsUnavailable(made.status())) GTEST_SKIP() << made.status();
+  ASSERT_TRUE(made.ok()) << made.status();
+  transports_ = *std::move(made);
+  ASSERT_EQ(transports_.size(), static_cast<size_t>(size()));
+}
+
+std::vector<absl::Status> TransportTest::RunRanks(const Body& body) {
+  std::vector<absl::Status> statuses(transports_.size());
+  std::vector<std::thread> threads;
+  for (size_t rank = 0; rank < transports_.size(); ++rank) {
+    threads.emplace_back([&, rank] {
+      statuses[rank] = CatchAll(body, *transports_[rank]);
+      if (!statuses[rank].ok()) transports_[rank]->Fail(statuses[rank]);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return statuses;
+}
+
+void TransportTest::RunRanksOk(const Body& body) {
+  const std::vector<absl::Status> statuses = RunRanks(body);
+  for (size_t rank = 0; rank < statuses.size(); ++rank) EXPECT_TRUE(statuses[rank].ok()) << rank << statuses[rank];
+}
+
+Deadline Soon() { return After(std::chrono::seconds(60)); }
+Deadline After(std::chrono::milliseconds time) { return std::chrono::steady_clock::now() + time; }
+
+void ProgressUntil(Transport& transport, const std::function<bool()>& done) {
+  for (const Deadline hang = Soon(); !done() && std::chrono::steady_clock::now() < hang;) {
+    transport.Progress();
+    std::this_thread::yield();
+  }
+}
+
+ChannelSpec Spec(RankId source, RankId destination, int tag, int64_t bytes, int slots) {
+  return {source, destination, ChannelTag(tag), absl::StrCat("value", tag), bytes, slots};
+}
+
+void FillMessage(const ChannelSpec& spec, int64_t k, char* slot) {
+  const uint32_t seed = Seed(spec, k);
+  for (int64_t i = 0; i < spec.bytes; ++i) slot[i] = PatternByte(seed, i);
+}
+
+absl::Status CheckMessage(const ChannelSpec& spec, int64_t k, const char* slot) {
+  const uint32_t seed = Seed(spec, k);
+  for (int64_t i = 0; i < spec.bytes; ++i) {
+    if (slot[i] == PatternByte(seed, i)) continue;
+    return absl::DataLossError(absl::StrCat(ChannelToString(spec), ", message ", k, ", byte ", i, ": ", int{slot[i]},
+                                            " where ", int{PatternByte(seed, i)}, " was sent"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SendMessage(SendEnd& end, const ChannelSpec& spec, int64_t k) {
+  RETURN_IF_ERROR(end.Acquire(k, Soon()));
+  FillMessage(spec, k, end.Slot(k));
+  end.Send(k);
+  return absl::OkStatus();
+}
+
+absl::Status ReceiveMessage(ReceiveEnd& end, const ChannelSpec& spec, int64_t k) {
+  RETURN_IF_ERROR(end.Receive(k, Soon()));
+  RETURN_IF_ERROR(CheckMessage(spec, k, end.Slot(k)));
+  end.Release(k);
+  return absl::OkStatus();
+}
+
+}  // namespace pipeloom
