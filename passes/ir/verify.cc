@@ -51,7 +51,8 @@ absl::Status CheckConstant(const Value& value) {
   }
   if (Info(value.type.dtype).floating) return absl::OkStatus();
   for (double element : value.elements) {
-    if (std::trunc(element) != element || std::abs(element) > std::numeric_limits<int32_t>::max()) {
+    if (std::trunc(element) != element || element < std::numeric_limits<int32_t>::min() ||
+        element > std::numeric_limits<int32_t>::max()) {
       return absl::InvalidArgumentError(absl::StrCat(AttributeToString(element), " is no ", Info(value.type.dtype).name,
                                                      " that a constant can have"));
     }

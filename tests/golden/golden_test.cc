@@ -41,7 +41,7 @@ std::string ReadFile(const fs::path& path) {
 std::vector<std::string> CaseFiles() {
   std::vector<std::string> files;
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(kFolder)) {
-    if (entry.path().extension() == ".txt") files.push_back(fs::relative(entry.path(), kFolder).string());
+    if (entry.path().extension() == ".txt") files.push_back(entry.path().lexically_relative(kFolder).string());
   }
   std::sort(files.begin(), files.end());
   return files;
