@@ -81,7 +81,7 @@ class ChunkBuilder {
     channel.spec.name = value.name;
     channel.spec.bytes = value.type.bytes();
     channel.spec.slots = static_cast<int>(GetInt(node.attributes, "slots", 1));
-    channel.spec.round = node.info.rate == Rate::kMicro ? micro_batches_ : 1;
+    if (node.info.rate == Rate::kMicro) channel.spec.round = micro_batches_;
     if (node.op == "receive") {
       channel.group = Group(node);
       channel.released_after = node.info.rate == Rate::kStep
