@@ -18,7 +18,7 @@ struct KernelSpec {
   std::string op;
   std::vector<TensorType> inputs;
   std::vector<TensorType> outputs;
-  AttributeMap attributes;
+  AttributeMap attributes = {};
   int threads = 1;  // compute threads of the rank; part of the spec since it changes bits
 };
 

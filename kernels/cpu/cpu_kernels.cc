@@ -1,0 +1,27 @@
+#include "kernels/cpu/cpu_kernels.h"
+
+#include <omp.h>
+
+#include "kernels/base/status_macros.h"
+#include "kernels/cpu/families.h"
+
+namespace pipeloom {
+
+void RegisterCpuKernels(KernelRegistry& registry) {
+  RegisterMatmulKernels(registry);
+  RegisterElementwiseKernels(registry);
+  RegisterActivationKernels(registry);
+  RegisterCrossEntropyKernels(registry);
+  RegisterMseKernels(registry);
+  RegisterReductionKernels(registry);
+  RegisterLayoutKernels(registry);
+  RegisterAccumulateKernels(registry);
+  RegisterOptimizerKernels(registry);
+}
+
+void SetComputeThreads(int threads) {
+  PIPELOOM_CHECK(threads > 0, threads, " compute threads");
+  omp_set_num_threads(threads);
+}
+
+}  // namespace pipeloom

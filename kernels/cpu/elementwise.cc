@@ -1,0 +1,155 @@
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "kernels/base/status_macros.h"
+#include "kernels/cpu/families.h"
+#include "kernels/cpu/map_kernel.h"
+#include "kernels/cpu/simd.h"
+
+namespace pipeloom {
+namespace {
+
+// Integers are added as unsigned ones: they wrap around, as tensors' elements do, and int32's bits come out.
+struct AddOp {
+  template <typename T>
+  static inline __attribute__((always_inline)) T Apply(T a, T b) {
+    return a + b;
+  }
+};
+struct SubOp {
+  template <typename T>
+  static inline __attribute__((always_inline)) T Apply(T a, T b) {
+    return a - b;
+  }
+};
+struct MulOp {
+  template <typename T>
+  static inline __attribute__((always_inline)) T Apply(T a, T b) {
+    return a * b;
+  }
+};
+struct DivOp {
+  template <typename T>
+  static inline __attribute__((always_inline)) T Apply(T a, T b) {
+    return a / b;
+  }
+};
+
+// One run of `n` results. A step of 0 repeats an operand's one element, 1 walks along.
+template <typename T, typename Op>
+struct BinaryBody {
+  PIPELOOM_LOOP Run(const T* a, int64_t a_step, const T* b, int64_t b_step, T* out, int64_t n) {
+    if (a_step == 1 && b_step == 1) {
+      PIPELOOM_INDEPENDENT
+      for (int64_t i = 0; i < n; ++i) out[i] = Op::Apply(a[i], b[i]);
+    } else if (a_step == 1) {
+      const T right = *b;
+      PIPELOOM_INDEPENDENT
+      for (int64_t i = 0; i < n; ++i) out[i] = Op::Apply(a[i], right);
+    } else if (b_step == 1) {
+      const T left = *a;
+      PIPELOOM_INDEPENDENT
+      for (int64_t i = 0; i < n; ++i) out[i] = Op::Apply(left, b[i]);
+    } else {
+      std::fill_n(out, n, Op::Apply(*a, *b));
+    }
+  }
+};
+
+// A dimension of the result with what a step along it moves in each operand: 0 where the operand is broadcast.
+struct BroadcastDim {
+  int64_t extent;
+  int64_t a_step;
+  int64_t b_step;
+};
+
+// Dimensions of the result from outermost to innermost; those that both operands walk as one are one.
+std::vector<BroadcastDim> BroadcastDims(const Shape& a, const Shape& b, const Shape& out) {
+  std::vector<BroadcastDim> dims;  // innermost first
+  int64_t a_stride = 1;
+  int64_t b_stride = 1;
+  for (size_t i = 1; i <= out.size(); ++i) {
+    const int64_t extent = out[out.size() - i];
+    const int64_t a_extent = i <= a.size() ? a[a.size() - i] : 1;
+    const int64_t b_extent = i <= b.size() ? b[b.size() - i] : 1;
+    PIPELOOM_CHECK((a_extent == extent || a_extent == 1) && (b_extent == extent || b_extent == 1),
+                   "operands of shapes ", ShapeToString(a), " and ", ShapeToString(b), " for ", ShapeToString(out));
+    if (extent != 1) {
+      const BroadcastDim dim{extent, a_extent == 1 ? 0 : a_stride, b_extent == 1 ? 0 : b_stride};
+      if (!dims.empty() && dim.a_step == dims.back().a_step * dims.back().extent &&
+          dim.b_step == dims.back().b_step * dims.back().extent) {
+        dims.back().extent *= extent;
+      } else {
+        dims.push_back(dim);
+      }
+    }
+    a_stride *= a_extent;
+    b_stride *= b_extent;
+  }
+  if (dims.empty()) dims.push_back({1, 0, 0});
+  std::reverse(dims.begin(), dims.end());
+  return dims;
+}
+
+// numpy's broadcasting. The result may stand where an operand of its own shape stands.
+template <typename T, typename Op>
+class BinaryKernel : public Kernel {
+ public:
+  explicit BinaryKernel(const KernelSpec& spec)
+      : loop_(BestVariant<BinaryBody<T, Op>>(&BinaryBody<T, Op>::Run)),
+        dims_(BroadcastDims(spec.inputs[0].shape, spec.inputs[1].shape, spec.outputs[0].shape)),
+        count_(spec.outputs[0].num_elements()) {}
+
+  absl::Status Run(absl::Span<void* const> operands, void*) override {
+    if (count_ == 0) return absl::OkStatus();
+    T* out = static_cast<T*>(operands[2]);
+    RunDims(0, static_cast<const T*>(operands[0]), static_cast<const T*>(operands[1]), &out);
+    return absl::OkStatus();
+  }
+
+ private:
+  void RunDims(size_t depth, const T* a, const T* b, T** out) const {
+    const BroadcastDim& dim = dims_[depth];
+    if (depth + 1 == dims_.size()) {
+      loop_(a, dim.a_step, b, dim.b_step, *out, dim.extent);
+      *out += dim.extent;
+      return;
+    }
+    for (int64_t i = 0; i < dim.extent; ++i) RunDims(depth + 1, a + i * dim.a_step, b + i * dim.b_step, out);
+  }
+
+  Loop<const T*, int64_t, const T*, int64_t, T*, int64_t> loop_;
+  std::vector<BroadcastDim> dims_;
+  int64_t count_;
+};
+
+template <typename T, typename Op>
+absl::StatusOr<std::unique_ptr<Kernel>> MakeBinary(const KernelSpec& spec) {
+  return std::make_unique<BinaryKernel<T, Op>>(spec);
+}
+
+struct NegBody {
+  PIPELOOM_LOOP Run(void* const* operands, int64_t n) {
+    const float* x = static_cast<const float*>(operands[0]);
+    float* out = static_cast<float*>(operands[1]);
+    PIPELOOM_INDEPENDENT
+    for (int64_t i = 0; i < n; ++i) out[i] = -x[i];
+  }
+};
+
+}  // namespace
+
+void RegisterElementwiseKernels(KernelRegistry& registry) {
+  RegisterCpuKernel(registry, "add", DType::kFloat32, &MakeBinary<float, AddOp>);
+  RegisterCpuKernel(registry, "sub", DType::kFloat32, &MakeBinary<float, SubOp>);
+  RegisterCpuKernel(registry, "mul", DType::kFloat32, &MakeBinary<float, MulOp>);
+  RegisterCpuKernel(registry, "div", DType::kFloat32, &MakeBinary<float, DivOp>);
+  RegisterCpuKernel(registry, "add", DType::kInt32, &MakeBinary<uint32_t, AddOp>);
+  RegisterCpuKernel(registry, "sub", DType::kInt32, &MakeBinary<uint32_t, SubOp>);
+  RegisterCpuKernel(registry, "mul", DType::kInt32, &MakeBinary<uint32_t, MulOp>);
+  RegisterCpuKernel(registry, "neg", DType::kFloat32, &MakeMapKernel<NegBody>);
+}
+
+}  // namespace pipeloom

@@ -1,0 +1,26 @@
+#include "tests/kernels/allocation_count.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+std::atomic<int64_t> g_allocations{0};
+
+}  // namespace
+
+// In a file of their own, so that no caller inlines one half of a pair.
+void* operator new(size_t bytes) {
+  g_allocations.fetch_add(1, std::memory_order_relaxed);
+  if (void* memory = std::malloc(bytes > 0 ? bytes : 1)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+
+namespace pipeloom {
+
+int64_t AllocationCount() { return g_allocations.load(std::memory_order_relaxed); }
+
+}  // namespace pipeloom

@@ -1,0 +1,280 @@
+#include "tests/kernels/cases.h"
+
+#include <algorithm>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+
+namespace pipeloom {
+namespace {
+
+TensorType F32(const Shape& shape) { return {DType::kFloat32, shape}; }
+TensorType I32(const Shape& shape) { return {DType::kInt32, shape}; }
+
+class CaseList {
+ public:
+  void Add(std::string op, std::vector<TensorType> inputs, std::vector<TensorType> outputs,
+           AttributeMap attributes = {}, bool in_place = false) {
+    cases_.push_back(
+        {KernelSpec{std::move(op), std::move(inputs), std::move(outputs), std::move(attributes)}, in_place});
+  }
+  std::vector<KernelCase> Take() { return std::move(cases_); }
+
+ private:
+  std::vector<KernelCase> cases_;
+};
+
+const std::vector<Shape>& PlainShapes() {
+  static const auto* const shapes =
+      new std::vector<Shape>{{}, {1}, {3}, {17}, {1023}, {3, 17}, {2, 3, 5}, {33, 31}, {0}, {0, 5}};
+  return *shapes;
+}
+
+void AddMatmul(CaseList& list, int64_t m, int64_t k, int64_t n, bool ta, bool tb, const std::string& epilogue,
+               const std::string& kernel) {
+  std::vector<TensorType> inputs = {F32(ta ? Shape{k, m} : Shape{m, k}), F32(tb ? Shape{n, k} : Shape{k, n})};
+  const size_t bias = epilogue.find("bias");
+  const size_t residual = epilogue.find("residual");
+  if (bias < residual) inputs.push_back(F32({n}));
+  if (residual != std::string::npos) inputs.push_back(F32({m, n}));
+  if (bias != std::string::npos && residual < bias) inputs.push_back(F32({n}));
+  AttributeMap attributes = {{"transpose_a", ta}, {"transpose_b", tb}, {"group", int64_t{4}}};
+  if (!epilogue.empty()) attributes["epilogue"] = epilogue;
+  if (!kernel.empty()) attributes["kernel"] = kernel;
+  list.Add("matmul", std::move(inputs), {F32({m, n})}, std::move(attributes));
+}
+
+void AddMatmuls(CaseList& list) {
+  const std::vector<std::vector<int64_t>> sizes = {{1, 1, 1},   {3, 17, 1},  {1, 17, 3},    {17, 1, 3},
+                                                   {8, 64, 10}, {17, 33, 5}, {3, 1023, 17}, {33, 7, 1023},
+                                                   {0, 3, 5},   {3, 0, 5},   {3, 5, 0}};
+  for (const auto& s : sizes) {
+    for (const bool ta : {false, true}) {
+      for (const bool tb : {false, true}) {
+        for (const char* kernel : {"", "brg"}) AddMatmul(list, s[0], s[1], s[2], ta, tb, "", kernel);
+        AddMatmul(list, s[0], s[1], s[2], ta, tb, "bias+residual+relu", "brg");
+      }
+    }
+    for (const char* epilogue :
+         {"bias", "residual", "relu", "gelu_tanh", "gelu_erf", "tanh", "sigmoid", "bias+relu", "bias+gelu_tanh",
+          "bias+gelu_erf+residual", "residual+bias", "relu+bias", "relu+residual+tanh", "bias+sigmoid+relu+residual"}) {
+      AddMatmul(list, s[0], s[1], s[2], false, false, epilogue, "brg");
+    }
+  }
+}
+
+void AddElementwise(CaseList& list) {
+  struct Broadcast {
+    Shape a, b, out;
+  };
+  std::vector<Broadcast> broadcasts = {
+      {{3, 17}, {}, {3, 17}},
+      {{}, {3, 17}, {3, 17}},
+      {{3, 17}, {17}, {3, 17}},
+      {{17}, {3, 17}, {3, 17}},
+      {{3, 17}, {3, 1}, {3, 17}},
+      {{3, 1}, {17}, {3, 17}},
+      {{1, 1}, {1}, {1, 1}},
+      {{2, 1, 5}, {1, 3, 1}, {2, 3, 5}},
+      {{4, 3, 2, 5}, {3, 1, 5}, {4, 3, 2, 5}},
+      {{0, 4}, {4}, {0, 4}},
+      {{0}, {1}, {0}},
+      {{2, 3, 1, 1}, {2, 3, 4, 5}, {2, 3, 4, 5}},
+  };
+  for (const Shape& shape : PlainShapes()) broadcasts.push_back({shape, shape, shape});
+  for (const Broadcast& s : broadcasts) {
+    for (const char* op : {"add", "sub", "mul", "div"})
+      list.Add(op, {F32(s.a), F32(s.b)}, {F32(s.out)}, {}, s.a == s.out);
+    for (const char* op : {"add", "sub", "mul"}) list.Add(op, {I32(s.a), I32(s.b)}, {I32(s.out)}, {}, s.a == s.out);
+  }
+}
+
+void AddMaps(CaseList& list) {
+  for (const Shape& shape : PlainShapes()) {
+    const TensorType t = F32(shape);
+    for (const char* op : {"neg", "relu", "tanh", "sigmoid", "gelu"}) list.Add(op, {t}, {t}, {}, true);
+    for (const char* op : {"relu_grad", "tanh_grad", "sigmoid_grad", "gelu_grad"}) list.Add(op, {t, t}, {t}, {}, true);
+    list.Add("gelu", {t}, {t}, {{"approximate", false}}, true);
+    list.Add("gelu_grad", {t, t}, {t}, {{"approximate", false}}, true);
+    list.Add("grad_accumulate", {t}, {t});
+  }
+}
+
+void AddLosses(CaseList& list) {
+  for (const char* reduction : {"mean", "sum"}) {
+    for (const int64_t rows : {0, 1, 3, 17}) {
+      for (const int64_t classes : {1, 10, 1023}) {
+        for (const int64_t ignore : {-100, 0}) {
+          const AttributeMap attributes = {{"reduction", std::string(reduction)}, {"ignore_index", ignore}};
+          list.Add("softmax_cross_entropy", {F32({rows, classes}), I32({rows})}, {F32({})}, attributes);
+          list.Add("softmax_cross_entropy_grad", {F32({}), F32({rows, classes}), I32({rows})}, {F32({rows, classes})},
+                   attributes);
+        }
+      }
+    }
+    for (const Shape& shape : PlainShapes()) {
+      const AttributeMap attributes = {{"reduction", std::string(reduction)}};
+      list.Add("mse", {F32(shape), F32(shape)}, {F32({})}, attributes);
+      list.Add("mse_grad", {F32({}), F32(shape), F32(shape)}, {F32(shape)}, attributes);
+    }
+  }
+}
+
+void AddReductions(CaseList& list) {
+  const std::vector<std::pair<Shape, std::vector<int64_t>>> reductions = {
+      {{}, {}},
+      {{1}, {0}},
+      {{17}, {}},
+      {{1023}, {0}},
+      {{17, 33}, {}},
+      {{17, 33}, {0}},
+      {{17, 33}, {1}},
+      {{1, 33}, {0}},
+      {{33, 1}, {1}},
+      {{2, 3, 5}, {1}},
+      {{2, 3, 5}, {2, 0}},
+      {{2, 3, 4, 5}, {1, 3}},
+      {{2, 3, 4, 17}, {0, 2}},
+      {{0, 5}, {0}},
+      {{5, 0}, {0}},
+      {{0}, {}},
+  };
+  for (const auto& [shape, axes] : reductions) {
+    for (const bool keep : {false, true}) {
+      Shape out;
+      for (size_t i = 0; i < shape.size(); ++i) {
+        const bool reduced = axes.empty() || std::count(axes.begin(), axes.end(), static_cast<int64_t>(i)) > 0;
+        if (!reduced) out.push_back(shape[i]);
+        if (reduced && keep) out.push_back(1);
+      }
+      for (const char* op : {"reduce_sum", "reduce_mean"}) {
+        list.Add(op, {F32(shape)}, {F32(out)}, {{"axes", axes}, {"keep_dims", keep}});
+      }
+    }
+  }
+}
+
+void AddLayouts(CaseList& list, DType dtype) {
+  const auto type = [dtype](Shape shape) { return TensorType{dtype, std::move(shape)}; };
+  for (const Shape& shape : PlainShapes()) {
+    const int64_t count = NumElements(shape);
+    list.Add("copy", {type(shape)}, {type(shape)}, {}, true);
+    list.Add("reshape", {type(shape)}, {type({count})}, {{"shape", std::vector<int64_t>{count}}}, true);
+  }
+  const std::vector<std::pair<Shape, Shape>> broadcasts = {
+      {{}, {}},         {{}, {3, 17}},          {{17}, {3, 17}},     {{3, 1}, {3, 17}},
+      {{1}, {1023}},    {{2, 1, 5}, {2, 3, 5}}, {{3, 1}, {2, 3, 5}}, {{1, 5}, {0, 5}},
+      {{2, 3}, {2, 3}},
+  };
+  for (const auto& [in, out] : broadcasts) {
+    list.Add("broadcast_to", {type(in)}, {type(out)}, {{"shape", std::vector<int64_t>(out.begin(), out.end())}});
+  }
+  const std::vector<std::pair<Shape, std::vector<int64_t>>> transposes = {{{}, {}},
+                                                                          {{17}, {0}},
+                                                                          {{3, 17}, {1, 0}},
+                                                                          {{33, 31}, {1, 0}},
+                                                                          {{3, 17}, {0, 1}},
+                                                                          {{2, 3, 5}, {2, 0, 1}},
+                                                                          {{2, 3, 5}, {0, 2, 1}},
+                                                                          {{2, 3, 4, 5}, {3, 1, 0, 2}},
+                                                                          {{1, 17}, {1, 0}},
+                                                                          {{0, 5}, {1, 0}}};
+  for (const auto& [in, perm] : transposes) {
+    Shape out;
+    for (int64_t axis : perm) out.push_back(in[axis]);
+    list.Add("transpose", {type(in)}, {type(out)}, {{"perm", perm}});
+  }
+  struct Window {
+    Shape whole;
+    std::vector<int64_t> begin;
+    Shape part;
+  };
+  const std::vector<Window> windows = {{{17}, {3}, {5}},           {{17}, {0}, {17}},
+                                       {{8, 17}, {2, 0}, {3, 17}}, {{8, 17}, {0, 4}, {8, 5}},
+                                       {{8, 17}, {7, 16}, {1, 1}}, {{4, 3, 5}, {1, 0, 2}, {2, 3, 2}},
+                                       {{8, 17}, {2, 0}, {0, 17}}, {{1023}, {1}, {1022}}};
+  for (const Window& w : windows) {
+    std::vector<int64_t> after;
+    for (size_t i = 0; i < w.begin.size(); ++i) after.push_back(w.whole[i] - w.begin[i] - w.part[i]);
+    list.Add("slice", {type(w.whole)}, {type(w.part)},
+             {{"begin", w.begin}, {"size", std::vector<int64_t>(w.part.begin(), w.part.end())}});
+    list.Add("pad", {type(w.part)}, {type(w.whole)}, {{"before", w.begin}, {"after", after}});
+  }
+  list.Add("concat", {type({3}), type({1}), type({17})}, {type({21})}, {{"axis", int64_t{0}}});
+  list.Add("concat", {type({3, 5}), type({0, 5}), type({1, 5})}, {type({4, 5})}, {{"axis", int64_t{0}}});
+  list.Add("concat", {type({3, 5}), type({3, 1})}, {type({3, 6})}, {{"axis", int64_t{1}}});
+  list.Add("concat", {type({2, 3, 5}), type({2, 4, 5})}, {type({2, 7, 5})}, {{"axis", int64_t{1}}});
+  list.Add("concat", {type({2, 3})}, {type({2, 3})}, {{"axis", int64_t{1}}});
+}
+
+void AddOptimizers(CaseList& list) {
+  for (const Shape& shape : PlainShapes()) {
+    const TensorType t = F32(shape);
+    for (const double decay : {0.0, 0.1}) {
+      list.Add("sgd", {t, t}, {}, {{"lr", 0.05}, {"weight_decay", decay}});
+      for (const bool nesterov : {false, true}) {
+        list.Add("sgd", {t, t, t}, {},
+                 {{"lr", 0.05}, {"momentum", 0.9}, {"nesterov", nesterov}, {"weight_decay", decay}});
+      }
+      list.Add("adam", {t, t, t, t, F32({})}, {}, {{"lr", 0.01}, {"weight_decay", decay}});
+      list.Add("adam", {t, t, t, t, F32({})}, {},
+               {{"lr", 0.01}, {"beta1", 0.8}, {"beta2", 0.99}, {"eps", 1e-3}, {"weight_decay", decay}});
+    }
+  }
+}
+
+}  // namespace
+
+std::string KernelCase::Name() const {
+  std::string name = absl::StrCat(spec.op, "(");
+  for (const TensorType& type : spec.inputs) absl::StrAppend(&name, " ", type.ToString());
+  absl::StrAppend(&name, " ) ", AttributesToString(spec.attributes), " ->");
+  for (const TensorType& type : spec.outputs) absl::StrAppend(&name, " ", type.ToString());
+  return name;
+}
+
+std::vector<KernelCase> AllKernelCases() {
+  CaseList list;
+  AddMatmuls(list);
+  AddElementwise(list);
+  AddMaps(list);
+  AddLosses(list);
+  AddReductions(list);
+  AddLayouts(list, DType::kFloat32);
+  AddLayouts(list, DType::kInt32);
+  AddOptimizers(list);
+  return list.Take();
+}
+
+std::vector<ReferenceTensor> MakeOperands(const KernelSpec& spec, uint32_t seed) {
+  std::mt19937 random(seed);
+  // Not around zero: sums then keep their size, and errors can be told from cancellation.
+  std::uniform_real_distribution<float> real(-1.f, 2.f);
+  std::uniform_int_distribution<int32_t> whole(-1000, 1000);
+  std::vector<ReferenceTensor> operands;
+  for (const auto* types : {&spec.inputs, &spec.outputs}) {
+    for (const TensorType& type : *types) {
+      ReferenceTensor tensor{type, std::vector<double>(static_cast<size_t>(type.num_elements()))};
+      for (double& value : tensor.values) value = type.dtype == DType::kFloat32 ? real(random) : whole(random);
+      operands.push_back(std::move(tensor));
+    }
+  }
+  if (spec.op.rfind("softmax_cross_entropy", 0) == 0) {
+    const size_t labels = spec.op == "softmax_cross_entropy" ? 1 : 2;
+    const int64_t classes = operands[labels - 1].type.shape[1];
+    for (size_t i = 0; i < operands[labels].values.size(); ++i) {
+      operands[labels].values[i] = i % 4 == 2 ? static_cast<double>(GetInt(spec.attributes, "ignore_index", -100))
+                                              : static_cast<double>(random() % classes);
+    }
+  }
+  if (spec.op == "div") {
+    for (double& value : operands[1].values) value = static_cast<float>(value < 0 ? value - 0.5 : value + 0.5);
+  }
+  if (spec.op == "adam") {
+    for (double& value : operands[3].values) value = std::abs(value);
+    operands[4].values[0] = seed % 5;
+  }
+  return operands;
+}
+
+}  // namespace pipeloom

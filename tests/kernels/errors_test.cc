@@ -1,0 +1,105 @@
+// What kernels refuse, and how they say it; and values that are no numbers.
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "kernels/cpu/cpu_kernels.h"
+#include "tests/kernels/run_kernel.h"
+
+namespace pipeloom {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+TensorType F32(const Shape& shape) { return {DType::kFloat32, shape}; }
+TensorType I32(const Shape& shape) { return {DType::kInt32, shape}; }
+
+class KernelErrors : public testing::Test {
+ protected:
+  KernelErrors() { RegisterCpuKernels(registry_); }
+
+  KernelRegistry registry_;
+};
+
+TEST_F(KernelErrors, LabelOutOfRangeNamesLabelPositionAndClasses) {
+  const KernelSpec loss{"softmax_cross_entropy", {F32({3, 10}), I32({3})}, {F32({})}, {{"ignore_index", int64_t{-1}}}};
+  const KernelSpec grad{
+      "softmax_cross_entropy_grad", {F32({}), F32({3, 10}), I32({3})}, {F32({3, 10})}, loss.attributes};
+  for (const double label : {10.0, -2.0, 2147483647.0}) {
+    const ReferenceTensor labels{I32({3}), {-1, 9, label}};
+    const ReferenceTensor logits{F32({3, 10}), std::vector<double>(30, 1)};
+    OperandMemory loss_memory({logits, labels, {F32({}), {0}}});
+    OperandMemory grad_memory({{F32({}), {1}}, logits, labels, logits});
+    for (const absl::Status& status :
+         {RunKernel(registry_, loss, loss_memory), RunKernel(registry_, grad, grad_memory)}) {
+      EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange);
+      EXPECT_THAT(std::string(status.message()),
+                  AllOf(HasSubstr("label " + std::to_string(static_cast<int>(label)) + " at position 2"),
+                        HasSubstr("[0, 10)"), HasSubstr("-1")));
+    }
+  }
+}
+
+TEST_F(KernelErrors, AllLabelsIgnoredIsALossOfZero) {
+  const KernelSpec loss{"softmax_cross_entropy", {F32({2, 3}), I32({2})}, {F32({})}};
+  OperandMemory memory({{F32({2, 3}), {1, 2, 3, 4, 5, 6}}, {I32({2}), {-100, -100}}, {F32({}), {5}}});
+  ASSERT_TRUE(RunKernel(registry_, loss, memory).ok());
+  EXPECT_EQ(memory.Values(2)[0], 0);
+}
+
+TEST_F(KernelErrors, LargeLogitsDoNotOverflow) {
+  const KernelSpec loss{"softmax_cross_entropy", {F32({1, 2}), I32({1})}, {F32({})}};
+  OperandMemory memory({{F32({1, 2}), {1000, -1000}}, {I32({1}), {1}}, {F32({}), {0}}});
+  ASSERT_TRUE(RunKernel(registry_, loss, memory).ok());
+  EXPECT_EQ(memory.Values(2)[0], 2000);
+}
+
+TEST_F(KernelErrors, UnknownEpilogueStepIsNamedWithTheChoices) {
+  const KernelSpec spec{"matmul", {F32({2, 3}), F32({3, 4})}, {F32({2, 4})}, {{"epilogue", std::string("swish")}}};
+  const absl::Status status = registry_.Create(kCpuDevice, spec).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("'swish'"), HasSubstr("bias, residual, relu, gelu_tanh")));
+}
+
+TEST_F(KernelErrors, UnknownKernelNamesOpDeviceAndDtype) {
+  const absl::Status status = registry_.Create(kCpuDevice, {"div", {I32({2}), I32({2})}, {I32({2})}}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("div"), HasSubstr("i32"), HasSubstr("f32 on cpu")));
+}
+
+// A run that diverges must show it in its loss, hence no kernel may lose a NaN on the way there.
+TEST_F(KernelErrors, NanReachesTheLoss) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const char* epilogue : {"relu", "gelu_tanh", "gelu_erf", "tanh", "sigmoid"}) {
+    const KernelSpec spec{"matmul", {F32({1, 2}), F32({2, 3})}, {F32({1, 3})}, {{"epilogue", std::string(epilogue)}}};
+    OperandMemory memory({{F32({1, 2}), {nan, 1}}, {F32({2, 3}), std::vector<double>(6, 1)}, {F32({1, 3}), {0, 0, 0}}});
+    ASSERT_TRUE(RunKernel(registry_, spec, memory).ok());
+    EXPECT_TRUE(std::isnan(memory.Values(2)[1])) << epilogue;
+  }
+  for (const char* op : {"relu", "gelu", "tanh", "sigmoid", "neg", "reduce_sum"}) {
+    const Shape out = op == std::string("reduce_sum") ? Shape{} : Shape{2};
+    OperandMemory memory({{F32({2}), {1, nan}}, {F32(out), std::vector<double>(NumElements(out))}});
+    ASSERT_TRUE(RunKernel(registry_, {op, {F32({2})}, {F32(out)}}, memory).ok());
+    EXPECT_TRUE(std::isnan(memory.Values(1).back())) << op;
+  }
+  for (const double first : {nan, 1.0}) {
+    const KernelSpec loss{"softmax_cross_entropy", {F32({1, 3}), I32({1})}, {F32({})}};
+    OperandMemory memory({{F32({1, 3}), {first, first == 1 ? nan : 1, 2}}, {I32({1}), {2}}, {F32({}), {0}}});
+    ASSERT_TRUE(RunKernel(registry_, loss, memory).ok());
+    EXPECT_TRUE(std::isnan(memory.Values(2)[0]));
+  }
+}
+
+TEST_F(KernelErrors, IntegersWrapAround) {
+  OperandMemory memory({{I32({2}), {2147483647, -2147483648.0}}, {I32({2}), {1, -1}}, {I32({2}), {0, 0}}});
+  ASSERT_TRUE(RunKernel(registry_, {"add", {I32({2}), I32({2})}, {I32({2})}}, memory).ok());
+  EXPECT_EQ(memory.Values(2), (std::vector<double>{-2147483648.0, 2147483647}));
+}
+
+}  // namespace
+}  // namespace pipeloom
