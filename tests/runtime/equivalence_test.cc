@@ -1,0 +1,113 @@
+// One network trains to the same bits however it is cut, and to the same numbers as plain loops in double.
+
+#include <cmath>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/runtime/train.h"
+
+namespace pipeloom {
+namespace {
+
+constexpr int kClasses = 7;
+
+// Biases, each activation, momentum.
+const Network& Mlp() {
+  static const Network& network = *new Network{R"(
+graph @step(%x: f32[{rows},13] {batch_axis=0}, %label: i32[{rows}] {batch_axis=0}) -> (%loss {reduce="{reduce}"}) {
+  %w1 = param "a.weight" : f32[13,24]
+  %b1 = param "a.bias" : f32[24]
+  %w2 = param "b.weight" : f32[16,24]
+  %b2 = param "b.bias" : f32[16]
+  %w3 = param "c.weight" : f32[16,7]
+  %h1 = matmul(%x, %w1) : f32[{rows},24]  // a, forward
+  %h2 = add(%h1, %b1) : f32[{rows},24]  // a, forward
+  %h3 = relu(%h2) : f32[{rows},24]  // a, forward
+  %h4 = matmul(%h3, %w2) {transpose_b} : f32[{rows},16]  // b, forward
+  %h5 = add(%h4, %b2) : f32[{rows},16]  // b, forward
+  %h6 = gelu(%h5) : f32[{rows},16]  // b, forward
+  %h7 = tanh(%h6) : f32[{rows},16]  // c, forward
+  %y = matmul(%h7, %w3) : f32[{rows},7]  // c, forward
+  %loss = softmax_cross_entropy(%y, %label) : f32[]  // forward
+} update sgd {lr=0.1, momentum=0.9, nesterov, weight_decay=0.01}
+)",
+                                                {"a", "b", "c"},
+                                                {"a.weight", "a.bias", "b.weight", "b.bias", "c.weight",
+                                                 "accum.a.weight", "accum.b.bias"}};
+  return network;
+}
+
+// The first and the last layer share a weight, and a value skips the middle.
+const Network& Tied() {
+  static const Network& network = *new Network{R"(
+graph @step(%x: f32[{rows},7] {batch_axis=0}, %label: i32[{rows}] {batch_axis=0}) -> (%loss {reduce="{reduce}"}) {
+  %w = param "table" : f32[7,12]
+  %v = param "middle" : f32[12,12]
+  %h1 = matmul(%x, %w) : f32[{rows},12]  // first, forward
+  %h2 = sigmoid(%h1) : f32[{rows},12]  // first, forward
+  %h3 = matmul(%h2, %v) : f32[{rows},12]  // middle, forward
+  %h4 = relu(%h3) : f32[{rows},12]  // middle, forward
+  %h5 = add(%h4, %h2) : f32[{rows},12]  // last, forward
+  %y = matmul(%h5, %w) {transpose_b} : f32[{rows},7]  // last, forward
+  %loss = softmax_cross_entropy(%y, %label) : f32[]  // forward
+} update adam {lr=0.01}
+)",
+                                                {"first", "middle", "last"},
+                                                {"table", "middle", "moment1.table", "moment2.middle"}};
+  return network;
+}
+
+struct Case {
+  const char* name;
+  const Network& (*network)();
+  int batch;
+  int micro_batches;
+};
+
+class EquivalenceTest : public testing::TestWithParam<Case> {};
+
+TEST_P(EquivalenceTest, SameBitsOverStagesAndSchedules) {
+  const Case& c = GetParam();
+  const auto one = TrainPipelined(c.network(), c.batch, 4, kClasses, {1, "gpipe", c.micro_batches});
+  ASSERT_TRUE(one.ok()) << one.status();
+  ASSERT_EQ(one->losses.size(), 4u);
+  for (int stages = 1; stages <= 3; ++stages) {
+    for (const char* schedule : {"gpipe", "1f1b"}) {
+      SCOPED_TRACE(absl::StrCat(stages, " stages, ", schedule));
+      const auto other = TrainPipelined(c.network(), c.batch, 4, kClasses, {stages, schedule, c.micro_batches});
+      ASSERT_TRUE(other.ok()) << other.status();
+      EXPECT_EQ(other->losses, one->losses);
+      for (const auto& [name, values] : one->parameters) EXPECT_EQ(other->parameters.at(name), values) << name;
+    }
+  }
+}
+
+TEST_P(EquivalenceTest, SameNumbersAsPlainLoopsInDouble) {
+  const Case& c = GetParam();
+  const Trained reference = TrainReference(c.network(), c.batch, 4, kClasses);
+  const auto trained = TrainPipelined(c.network(), c.batch, 4, kClasses, {2, "1f1b", c.micro_batches});
+  ASSERT_TRUE(trained.ok()) << trained.status();
+  for (size_t i = 0; i < reference.losses.size(); ++i) {
+    EXPECT_NEAR(trained->losses[i], reference.losses[i], 1e-5 * std::abs(reference.losses[i])) << "step " << i;
+  }
+  for (const auto& [name, values] : reference.parameters) {
+    float largest = 0;
+    for (float value : values) largest = std::max(largest, std::abs(value));
+    const std::vector<float>& ours = trained->parameters.at(name);
+    ASSERT_EQ(ours.size(), values.size());
+    for (size_t i = 0; i < values.size(); ++i) EXPECT_NEAR(ours[i], values[i], 2e-5 * largest) << name << " " << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Networks, EquivalenceTest,
+    testing::Values(Case{"mlp_1", Mlp, 12, 1}, Case{"mlp_2", Mlp, 12, 2}, Case{"mlp_4", Mlp, 32, 4},
+                    Case{"mlp_rows_of_50", Mlp, 250, 5}, Case{"mlp_rows_of_128", Mlp, 512, 4},
+                    Case{"mlp_16", Mlp, 16, 16}, Case{"tied_1", Tied, 6, 1}, Case{"tied_3", Tied, 12, 3},
+                    Case{"tied_4", Tied, 32, 4}, Case{"tied_rows_of_40", Tied, 440, 11}),
+    [](const testing::TestParamInfo<Case>& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace pipeloom
