@@ -105,17 +105,19 @@ class ReverseSweep {
 
  private:
   absl::Status Visit(const Node& node) {
-    if (node.results.size() != 1 || !contributions_.contains(node.results[0])) return absl::OkStatus();
+    const auto result = std::find_if(node.results.begin(), node.results.end(),
+                                     [&](const Value* value) { return contributions_.contains(value); });
+    if (result == node.results.end()) return absl::OkStatus();
     GraphBuilder builder(graph_, {node.info.cell, node.info.stage, Phase::kBackward, Rate::kMicro});
-    Value* gradient = SumInProgramOrder(builder, contributions_[node.results[0]], node.results[0]);
+    Value* gradient = SumInProgramOrder(builder, contributions_[*result], *result);
     const OpDef* op = FindOp(node.op);
     for (int i = static_cast<int>(node.operands.size()) - 1; i >= 0; --i) {
       Value* operand = node.operands[static_cast<size_t>(i)];
       if (!active_.contains(operand)) continue;
       if (op == nullptr || op->gradient == nullptr) {
         return absl::UnimplementedError(absl::StrCat(
-            "op ", node.op, " (cell ", node.info.cell, ", %", node.results[0]->name,
-            ") has no gradient, but a trainable ", "parameter reaches the loss through it; freeze what is before it"));
+            "op ", node.op, " (cell ", node.info.cell, ", %", (*result)->name, ") has no gradient, but a trainable ",
+            "parameter reaches the loss through it; freeze what is before it"));
       }
       const size_t nodes_before = graph_.nodes().size();
       Value* contribution = op->gradient(builder, node, i, gradient);

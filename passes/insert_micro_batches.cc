@@ -15,6 +15,8 @@ NodeInfo InfoOf(const Graph& graph, Phase phase, Rate rate, absl::string_view ce
   return {std::string(cell), StageId(graph.chunk->value()), phase, rate};
 }
 
+bool IsJoined(const Value& value) { return value.kind == Value::Kind::kSaved || value.kind == Value::Kind::kBoundary; }
+
 absl::StatusOr<bool> SliceInputs(Graph& graph, int count) {
   bool changed = false;
   const std::vector<Value*> inputs = graph.inputs();
@@ -46,13 +48,17 @@ absl::StatusOr<bool> MergeOutputs(Module& module, Graph& graph) {
   for (const Output& output : merged) {
     const std::string& cell = output.value->producer->info.cell;
     const std::string reduce = output.reduce == "concat" ? "concat" : "sum";
-    ASSIGN_OR_RETURN(Node * merge, graph.AddNode("micro_batch_merge", {output.value},
-                                                 {{"reduce", reduce}, {"count", int64_t{count}}},
-                                                 InfoOf(graph, Phase::kForward, Rate::kMicro, cell),
-                                                 absl::StrCat(output.value->name, ".step")));
-    graph.outputs.push_back({merge->results[0], "", 0});
+    const absl::StatusOr<Node*> merge =
+        graph.AddNode("micro_batch_merge", {output.value}, {{"reduce", reduce}, {"count", int64_t{count}}},
+                      InfoOf(graph, Phase::kForward, Rate::kMicro, cell), absl::StrCat(output.value->name, ".step"));
+    if (!merge.ok()) {
+      return Annotate(merge.status(),
+                      absl::StrCat("output %", output.value->name, " of cell ", cell, ", reduced by ", output.reduce));
+    }
+    const Value* merged_value = (*merge)->results[0];
+    graph.outputs.push_back({(*merge)->results[0], "", 0});
     Graph& reduce_part = FindOrAddPart(module, *graph.chunk, Part::kReduce);
-    Value* result = reduce_part.AddJoined(Value::Kind::kSaved, merge->results[0]->name, merge->results[0]->type);
+    Value* result = reduce_part.AddJoined(Value::Kind::kSaved, merged_value->name, merged_value->type);
     const NodeInfo info = InfoOf(graph, Phase::kUpdate, Rate::kStep, cell);
     if (output.reduce == "mean") {
       Value* share = reduce_part.AddConstant("share", TensorType{DType::kFloat32, {}},
@@ -71,11 +77,15 @@ absl::StatusOr<bool> AccumulateGradients(Module& module, Graph& graph) {
   bool changed = false;
   std::vector<Output> outputs;
   for (const Output& output : graph.outputs) {
+    if (output.value->producer->info.rate == Rate::kStep) {
+      outputs.push_back(output);
+      continue;
+    }
     std::vector<std::pair<Graph*, Value*>> readers;
     bool read_by_micro_batch = !output.reduce.empty();
     for (auto& other : module.graphs) {
       Value* joined = other->Find(output.value->name);
-      if (joined == nullptr || joined->producer != nullptr) continue;
+      if (joined == nullptr || !IsJoined(*joined)) continue;
       if (other->part == Part::kReduce || other->part == Part::kUpdate) {
         readers.push_back({other.get(), joined});
       } else {
@@ -87,16 +97,35 @@ absl::StatusOr<bool> AccumulateGradients(Module& module, Graph& graph) {
     AttributeMap attributes = {{"count", int64_t{module.config.micro_batches}}};
     const Node& producer = *output.value->producer;
     if (auto group = producer.attributes.find("group"); group != producer.attributes.end()) attributes.insert(*group);
-    ASSIGN_OR_RETURN(Node * accumulate,
-                     graph.AddNode("grad_accumulate", {output.value}, attributes,
-                                   InfoOf(graph, Phase::kBackward, Rate::kMicro, producer.info.cell),
-                                   absl::StrCat(output.value->name, ".acc")));
+    ASSIGN_OR_RETURN(Node * accumulate, graph.AddNode("grad_accumulate", {output.value}, attributes,
+                                                      InfoOf(graph, Phase::kBackward, Rate::kMicro, producer.info.cell),
+                                                      absl::StrCat(output.value->name, ".acc")));
     for (auto& [reader, joined] : readers) reader->Rename(joined, accumulate->results[0]->name);
     outputs.push_back({accumulate->results[0], "", 0});
     changed = true;
   }
   graph.outputs = std::move(outputs);
   return changed;
+}
+
+// What a graph that runs once a step reads from others is made once a step.
+absl::Status CheckReadOnceAStep(const Module& module, const Graph& reader) {
+  for (const Value* input : reader.inputs()) {
+    if (!IsJoined(*input)) continue;
+    for (const auto& graph : module.graphs) {
+      for (const Output& output : graph->outputs) {
+        if (output.value->name != input->name) continue;
+        const Node& producer = *output.value->producer;
+        if (producer.info.rate == Rate::kStep || producer.op == "grad_accumulate" ||
+            producer.op == "micro_batch_merge") {
+          continue;
+        }
+        return absl::InternalError(absl::StrCat("%", input->name, " of ", producer.op,
+                                                " is another one in each micro-batch, and is read once a step"));
+      }
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -119,6 +148,8 @@ absl::StatusOr<bool> InsertMicroBatches::Run(Module& module) const {
 
 absl::Status InsertMicroBatches::CheckAfter(const Module& module) const {
   for (const auto& graph : module.graphs) {
+    if (graph->part == Part::kReduce || graph->part == Part::kUpdate)
+      RETURN_IF_ERROR(CheckReadOnceAStep(module, *graph));
     for (const Output& output : graph->outputs) {
       if (!output.reduce.empty()) {
         return absl::InternalError(absl::StrCat("output %", output.value->name, " is not merged"));

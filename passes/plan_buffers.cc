@@ -10,6 +10,7 @@
 #include "kernels/base/status_macros.h"
 #include "passes/chunk_values.h"
 #include "passes/ir/op_table.h"
+#include "passes/ir/print.h"
 #include "passes/schedule/live_window.h"
 #include "passes/schedule/schedule_table.h"
 
@@ -248,12 +249,13 @@ absl::StatusOr<bool> PlanBuffers::Run(Module& module) const {
   const PipelineConfig& config = module.config;
   ASSIGN_OR_RETURN(const Schedule schedule,
                    MakeSchedule(config.schedule, config.stages, config.micro_batches, /*chunks_per_rank=*/1));
+  const std::string before = Print(module);
   std::vector<ChunkPlanner> planners;
   for (int chunk = 0; chunk < config.stages; ++chunk) planners.emplace_back(module, ChunkId(chunk), schedule);
   absl::flat_hash_map<int64_t, int64_t> slots_of_channel;
   for (ChunkPlanner& planner : planners) planner.PlanReceives(&slots_of_channel);
   for (ChunkPlanner& planner : planners) planner.PlanResults(slots_of_channel);
-  return true;
+  return Print(module) != before;
 }
 
 absl::Status PlanBuffers::CheckAfter(const Module& module) const {
