@@ -148,6 +148,7 @@ Value* CopyGradient(GraphBuilder&, const Node&, int, Value* gradient) { return g
 
 std::vector<AttributeSpec> RequiredInts(const std::vector<absl::string_view>& names) {
   std::vector<AttributeSpec> specs;
+  specs.reserve(names.size());
   for (absl::string_view name : names) specs.push_back({name, AttributeType::kInts, /*required=*/true});
   return specs;
 }

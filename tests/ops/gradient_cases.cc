@@ -52,6 +52,7 @@ void AddLosses(Cases& cases) {
                      {F32({6, 3}), I32({6})},
                      {{"reduction", std::string(reduction)}, {"ignore_index", int64_t{1}}}});
   }
+  cases.push_back({"softmax_cross_entropy", {F32({2, 1}), I32({2})}, {{"ignore_index", int64_t{0}}}});  // all of them
   cases.push_back({"mse", {F32({}), F32({})}, {}});
   cases.push_back({"softmax_cross_entropy", {F32({4, 3}), I32({4})}, {}});
 }

@@ -128,7 +128,8 @@ Labels ReadLabels(const RefTensor& labels, int64_t classes, const AttributeMap& 
     read.of_row.push_back(label == ignored ? -1 : label);
     counted += label == ignored ? 0 : 1;
   }
-  if (GetString(attributes, "reduction", "mean") == "mean") read.divisor = counted;
+  // Where every label is ignored, the mean is of nothing: 0, not NaN.
+  if (GetString(attributes, "reduction", "mean") == "mean") read.divisor = std::max(counted, 1.0);
   return read;
 }
 
