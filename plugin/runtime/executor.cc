@@ -29,8 +29,8 @@ Executor::Executor(const RankProgram& program, Transport& transport, std::unique
       rank_(program.rank),
       micro_batches_(program.micro_batches),
       trains_(program.trains),
-      actions_(program.actions),
       scalars_(program.scalars) {
+  for (const Action& action : program.actions) times_.push_back({action, {}, {}});
   for (size_t i = 0; i < program.chunks.size(); ++i) {
     const auto chunk = static_cast<size_t>(program.chunks[i].chunk.value());
     if (position_of_chunk_.size() <= chunk) position_of_chunk_.resize(chunk + 1, -1);
@@ -42,9 +42,12 @@ absl::Status Executor::Run(absl::Span<const TensorView> inputs, absl::Span<const
   bound_->SetInputs(inputs);
   refused_ = false;
   absl::Status refusal;
-  for (const Action& action : actions_) {
+  for (ActionTime& timed : times_) {
+    current_ = &timed;
     running_ = nullptr;
-    const absl::Status status = Do(action);
+    const auto begin = std::chrono::steady_clock::now();
+    const absl::Status status = Do(timed.action);
+    timed.total += std::chrono::steady_clock::now() - begin;
     if (status.ok()) continue;
     if (refused_) {
       refusal = status;
@@ -52,7 +55,7 @@ absl::Status Executor::Run(absl::Span<const TensorView> inputs, absl::Span<const
       break;
     }
     if (const absl::Status failure = transport_.failure(); !failure.ok()) return failure;
-    transport_.Fail(Annotate(status, absl::StrCat("rank ", rank_.value(), ", ", ActionToString(action),
+    transport_.Fail(Annotate(status, absl::StrCat("rank ", rank_.value(), ", ", ActionToString(timed.action),
                                                   running_ == nullptr ? "" : absl::StrCat(", ", running_->place))));
     return transport_.failure();
   }
@@ -109,12 +112,14 @@ absl::Status Executor::RunMicroBatch(int chunk, Part part, int micro_batch) {
 }
 
 absl::Status Executor::RunPart(int chunk, Part part, int micro_batch) {
+  const auto begin = std::chrono::steady_clock::now();
   for (BoundLaunch& launch : bound_->chunks[static_cast<size_t>(chunk)][static_cast<size_t>(part)]) {
     running_ = &launch;
     RETURN_IF_ERROR(RunLaunch(launch, micro_batch));
     transport_.Progress();
   }
   running_ = nullptr;
+  current_->busy += std::chrono::steady_clock::now() - begin;
   return absl::OkStatus();
 }
 

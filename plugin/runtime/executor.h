@@ -9,6 +9,7 @@
 #include "absl/types/span.h"
 #include "kernels/registry/kernel_registry.h"
 #include "kernels/transport/transport.h"
+#include "plugin/runtime/action_time.h"
 #include "plugin/runtime/bound_program.h"
 #include "plugin/runtime/exchange.h"
 #include "plugin/runtime/parameter_store.h"
@@ -29,6 +30,9 @@ class Executor {
   // transport and names rank, action and node; that of another rank is returned as that rank gave it. A scalar output
   // of training that is not finite is refused by all ranks alike, before the update, and poisons nothing.
   absl::Status Run(absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs);
+
+  // How long each action of the program took, summed over all steps so far.
+  const std::vector<ActionTime>& times() const { return times_; }
 
  private:
   Executor(const RankProgram& program, Transport& transport, std::unique_ptr<BoundProgram> bound, Exchange exchange,
@@ -62,10 +66,11 @@ class Executor {
   const RankId rank_;
   const int micro_batches_;
   const bool trains_;
-  const std::vector<Action> actions_;
+  std::vector<ActionTime> times_;  // the program's actions, in order
   const std::vector<ScalarOutput> scalars_;
   std::vector<int> position_of_chunk_;  // among this rank's, by chunk
   int64_t step_ = 0;
+  ActionTime* current_ = nullptr;
   const BoundLaunch* running_ = nullptr;  // for messages
   bool refused_ = false;                  // by all ranks alike
 };

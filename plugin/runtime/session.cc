@@ -94,6 +94,12 @@ class ThreadSession : public Session {
     return FirstError(threads_.Run(run_));
   }
 
+  std::vector<std::vector<ActionTime>> Times(int program) const override {
+    std::vector<std::vector<ActionTime>> times;
+    for (const Rank& rank : ranks_) times.push_back(rank.executors[static_cast<size_t>(program)]->times());
+    return times;
+  }
+
   absl::Status WriteParameter(const std::string& name, const TensorView& value) override {
     bool found = false;
     for (Rank& rank : ranks_) {
@@ -109,15 +115,16 @@ class ThreadSession : public Session {
     return found ? absl::OkStatus() : NoSuchParameter(name);
   }
 
-  absl::StatusOr<Tensor> ReadParameter(const std::string& name) const override {
+  absl::StatusOr<std::vector<Tensor>> ReadCopies(const std::string& name) const override {
+    std::vector<Tensor> copies;
     for (Rank& rank : ranks_) {
       const Tensor* parameter = rank.parameters.Find(name);
       if (parameter == nullptr) continue;
-      Tensor copy(parameter->type());
-      std::memcpy(copy.data<char>(), parameter->data<char>(), static_cast<size_t>(copy.type().bytes()));
-      return copy;
+      copies.emplace_back(parameter->type());
+      std::memcpy(copies.back().data<char>(), parameter->data<char>(), static_cast<size_t>(parameter->type().bytes()));
     }
-    return NoSuchParameter(name);
+    if (copies.empty()) return NoSuchParameter(name);
+    return copies;
   }
 
  private:
@@ -152,6 +159,11 @@ class ThreadSession : public Session {
 };
 
 }  // namespace
+
+absl::StatusOr<Tensor> Session::ReadParameter(const std::string& name) const {
+  ASSIGN_OR_RETURN(std::vector<Tensor> copies, ReadCopies(name));
+  return std::move(copies[0]);
+}
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Create(int ranks, const SessionOptions& options) {
   if (ranks < 1) return absl::InvalidArgumentError(absl::StrCat("a session of ", ranks, " ranks; give 1 or more"));

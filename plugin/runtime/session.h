@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "kernels/base/buffer.h"
+#include "plugin/runtime/action_time.h"
 #include "plugin/runtime/compile.h"
 
 namespace pipeloom {
@@ -37,10 +38,15 @@ class Session {
   // too. After an error in a rank the session can only be read.
   virtual absl::Status Run(int program, absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs) = 0;
 
+  // How long the actions of each rank took, summed over all steps of a program so far.
+  virtual std::vector<std::vector<ActionTime>> Times(int program) const = 0;
+
   // All copies of a parameter, over the ranks that use it. NotFound names the parameter; InvalidArgument both types.
   virtual absl::Status WriteParameter(const std::string& name, const TensorView& value) = 0;
-  // The copy of the first rank that uses it (all copies are equal).
-  virtual absl::StatusOr<Tensor> ReadParameter(const std::string& name) const = 0;
+  // The copies of a parameter, one a rank that uses it; they are equal unless a step failed in its update. NotFound as
+  // above.
+  virtual absl::StatusOr<std::vector<Tensor>> ReadCopies(const std::string& name) const = 0;
+  absl::StatusOr<Tensor> ReadParameter(const std::string& name) const;
 };
 
 }  // namespace pipeloom
