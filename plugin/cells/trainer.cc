@@ -17,12 +17,6 @@ std::vector<TensorType> TypesOf(absl::Span<const TensorView> views) {
   return types;
 }
 
-Tensor Copy(const Tensor& tensor) {
-  Tensor copy(tensor.type());
-  std::copy_n(tensor.data<char>(), tensor.type().bytes(), copy.data<char>());
-  return copy;
-}
-
 std::vector<std::string> ParameterNames(const CellTree& tree) {
   std::vector<std::string> names;
   for (const CellTree::NamedParameter& named : tree.parameters()) names.push_back(named.name);
@@ -96,14 +90,27 @@ absl::StatusOr<const Trainer::Loaded*> Trainer::Load(absl::StatusOr<Module> modu
   ASSIGN_OR_RETURN(const CompiledProgram program, Compile(*std::move(module), compile_options));
   const bool print_table = &programs == &step_programs_ && programs.empty() && options_.table != nullptr;
   if (print_table) *options_.table << StageTable(program.stages) << std::flush;
-  ASSIGN_OR_RETURN(const int number, session_->Load(program));
+
+  // Read before, written after: a program may be the first to use a parameter on a stage, where it holds zeros.
+  TensorMap values;
   for (const std::string& name : parameters) {
-    auto it = not_used_yet_.find(name);
-    if (it == not_used_yet_.end()) continue;
-    RETURN_IF_ERROR(session_->WriteParameter(name, it->second.view()));
-    not_used_yet_.erase(it);
+    ASSIGN_OR_RETURN(Tensor value, ReadParameter(name));
+    values.emplace(name, std::move(value));
+  }
+  ASSIGN_OR_RETURN(const int number, session_->Load(program));
+  for (auto& [name, value] : values) {
+    RETURN_IF_ERROR(session_->WriteParameter(name, value.view()));
+    not_used_yet_.erase(name);
   }
   return &programs.emplace_back(Loaded{program.inputs, program.outputs, number});
+}
+
+absl::StatusOr<Tensor> Trainer::ReadParameter(const std::string& name) const {
+  auto it = not_used_yet_.find(name);
+  if (it == not_used_yet_.end()) return session_->ReadParameter(name);
+  Tensor copy(it->second.type());
+  std::copy_n(it->second.data<char>(), copy.type().bytes(), copy.data<char>());
+  return copy;
 }
 
 absl::StatusOr<float> Trainer::Step(absl::Span<const TensorView> inputs) {
@@ -126,12 +133,8 @@ absl::StatusOr<std::vector<Tensor>> Trainer::Predict(absl::Span<const TensorView
 absl::StatusOr<TensorMap> Trainer::ReadParameters() const {
   TensorMap values;
   for (const CellTree::NamedParameter& named : tree_.parameters()) {
-    if (not_used_yet_.count(named.name) > 0) {
-      values.emplace(named.name, Copy(not_used_yet_.at(named.name)));
-    } else {
-      ASSIGN_OR_RETURN(Tensor value, session_->ReadParameter(named.name));
-      values.emplace(named.name, std::move(value));
-    }
+    ASSIGN_OR_RETURN(Tensor value, ReadParameter(named.name));
+    values.emplace(named.name, std::move(value));
   }
   return values;
 }

@@ -76,6 +76,7 @@ class Trainer {
   static const Loaded* Find(const Programs& programs, absl::Span<const TensorView> inputs);
   absl::StatusOr<const Loaded*> LoadStep(absl::Span<const TensorView> inputs);
   absl::StatusOr<const Loaded*> LoadPredict(absl::Span<const TensorView> inputs);
+  absl::StatusOr<Tensor> ReadParameter(const std::string& name) const;
   absl::StatusOr<const Loaded*> Load(absl::StatusOr<Module> module, Programs& programs);
 
   Pipeline pipeline_;

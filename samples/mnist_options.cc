@@ -1,0 +1,106 @@
+#include "samples/mnist_options.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/flags/parse.h"
+#include "absl/flags/usage.h"
+#include "absl/flags/usage_config.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "kernels/base/status_macros.h"
+
+ABSL_FLAG(int32_t, stages, 2, "Stages of the pipeline, each a thread; the network's cells are spread over them.");
+ABSL_FLAG(int32_t, micro_batches, 4, "Micro-batches that a batch is divided into.");
+ABSL_FLAG(int32_t, batch_size, 32, "Digits a step.");
+ABSL_FLAG(std::string, schedule, "1f1b", "Order of the micro-batches on the stages: gpipe or 1f1b.");
+ABSL_FLAG(int32_t, epochs, 10, "How often all training digits are gone through.");
+ABSL_FLAG(int64_t, steps, -1, "End after this many steps, over all epochs; -1: with the last epoch.");
+ABSL_FLAG(uint64_t, seed, 1, "Initial weights and the order of the digits follow from it.");
+ABSL_FLAG(double, lr, 1e-2, "Learning rate.");
+ABSL_FLAG(std::string, optimizer, "sgd", "sgd or adam.");
+ABSL_FLAG(std::string, loss_reduction, "sum",
+          "What is printed and minimised: sum or mean of the micro-batches' losses.");
+ABSL_FLAG(std::string, losses_out, "", "File for the losses, one a line.");
+ABSL_FLAG(std::string, weights_out, "", "File for the trained weights of all stages (safetensors).");
+ABSL_FLAG(std::string, dump_dir, "", "Folder for the graphs before and after each pass.");
+ABSL_FLAG(std::string, data_dir, "",
+          "Folder with train/train-images-idx3-ubyte, train/train-labels-idx1-ubyte, test/t10k-images-idx3-ubyte and "
+          "test/t10k-labels-idx1-ubyte; default: 5,000 digits that come with the sample.");
+
+namespace pipeloom {
+namespace {
+
+constexpr char kUsage[] =
+    "Trains a small network on handwritten digits, as a pipeline of stages.\n"
+    "bazel run -c opt //samples:mnist_pipeline -- --stages=3 --schedule=gpipe";
+
+std::string Absolute(const std::string& path, const std::string& working_directory) {
+  if (path.empty() || path[0] == '/') return path;
+  return absl::StrCat(working_directory, "/", path);
+}
+
+absl::Status CheckAtLeast(absl::string_view flag, int64_t value, int64_t least) {
+  if (value >= least) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("--", flag, "=", value, " cannot be; give at least ", least));
+}
+
+// Better now than after all epochs.
+absl::Status CheckCanWrite(absl::string_view flag, const std::string& path) {
+  if (path.empty()) return absl::OkStatus();
+  const std::string folder = path.substr(0, path.rfind('/') + 1);
+  if (access(folder.c_str(), W_OK | X_OK) == 0) return absl::OkStatus();
+  return absl::ErrnoToStatus(errno, absl::StrCat("--", flag, "=", path, ": nothing can be written to folder ", folder,
+                                                 "; make it, or give another"));
+}
+
+absl::Status Check(const MnistOptions& options) {
+  RETURN_IF_ERROR(CheckAtLeast("batch_size", options.batch_size, 1));
+  RETURN_IF_ERROR(CheckAtLeast("micro_batches", options.micro_batches, 1));
+  RETURN_IF_ERROR(CheckAtLeast("epochs", options.epochs, 0));
+  RETURN_IF_ERROR(CheckAtLeast("steps", options.steps, -1));
+  if (options.optimizer != "sgd" && options.optimizer != "adam") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--optimizer=", options.optimizer, " is unknown; choose one of sgd, adam"));
+  }
+  RETURN_IF_ERROR(CheckCanWrite("losses_out", options.losses_out));
+  return CheckCanWrite("weights_out", options.weights_out);
+}
+
+}  // namespace
+
+absl::StatusOr<MnistOptions> ReadOptions(int argc, char** argv, const std::string& working_directory,
+                                         const std::string& digits) {
+  absl::SetProgramUsageMessage(kUsage);
+  absl::FlagsUsageConfig usage;
+  // --help shows the flags of files for which this holds; as it comes, of a file that is named as the program.
+  usage.contains_help_flags = [](absl::string_view file) { return absl::EndsWith(file, "samples/mnist_options.cc"); };
+  absl::SetFlagsUsageConfig(usage);
+  const std::vector<char*> rest = absl::ParseCommandLine(argc, argv);
+  if (rest.size() > 1) {
+    return absl::InvalidArgumentError(absl::StrCat("'", rest[1], "' is no flag; --help lists the flags"));
+  }
+  MnistOptions options;
+  options.stages = absl::GetFlag(FLAGS_stages);
+  options.micro_batches = absl::GetFlag(FLAGS_micro_batches);
+  options.batch_size = absl::GetFlag(FLAGS_batch_size);
+  options.schedule = absl::GetFlag(FLAGS_schedule);
+  options.epochs = absl::GetFlag(FLAGS_epochs);
+  options.steps = absl::GetFlag(FLAGS_steps);
+  options.seed = absl::GetFlag(FLAGS_seed);
+  options.lr = absl::GetFlag(FLAGS_lr);
+  options.optimizer = absl::GetFlag(FLAGS_optimizer);
+  options.loss_reduction = absl::GetFlag(FLAGS_loss_reduction);
+  options.losses_out = Absolute(absl::GetFlag(FLAGS_losses_out), working_directory);
+  options.weights_out = Absolute(absl::GetFlag(FLAGS_weights_out), working_directory);
+  options.dump_dir = Absolute(absl::GetFlag(FLAGS_dump_dir), working_directory);
+  options.data_dir = Absolute(absl::GetFlag(FLAGS_data_dir), working_directory);
+  if (options.data_dir.empty()) options.data_dir = digits;
+  RETURN_IF_ERROR(Check(options));
+  return options;
+}
+
+}  // namespace pipeloom

@@ -1,0 +1,122 @@
+// Trains a network of two stages on handwritten digits:
+//
+//   stage 0: flatten, layer1, relu1  |  stage 1: layer2, relu2, layer3, loss
+//
+// A batch is divided into micro-batches, so that both stages have work at the same time. The losses and the weights
+// are the same, bit for bit, for every number of stages and every schedule.
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "kernels/base/status_macros.h"
+#include "plugin/cells/batches.h"
+#include "plugin/cells/trainer.h"
+#include "samples/mnist_network.h"
+#include "samples/mnist_options.h"
+#include "samples/training_log.h"
+
+namespace pipeloom {
+namespace {
+
+absl::StatusOr<std::unique_ptr<Trainer>> MakeTrainer(const MnistOptions& options) {
+  auto network = std::make_shared<Network>();
+  network->SetSeed(options.seed);
+
+  ASSIGN_OR_RETURN(const StageConfig stage_config, SpreadOverStages(*network, options.stages));
+  auto with_loss = std::make_shared<WithLossCell>(network, std::make_shared<CrossEntropyLoss>());
+  const Pipeline pipeline(with_loss, options.micro_batches, stage_config, options.loss_reduction);
+
+  TrainerOptions trainer_options;
+  trainer_options.stages = options.stages;
+  trainer_options.schedule = options.schedule;
+  trainer_options.dump_dir = options.dump_dir;
+  if (options.optimizer == "adam") {
+    return Trainer::Create(pipeline, Adam(network->TrainableParams(), options.lr), trainer_options);
+  }
+  return Trainer::Create(pipeline, SGD(network->TrainableParams(), options.lr), trainer_options);
+}
+
+absl::Status TrainEpochs(const MnistOptions& options, const MnistDataset& digits, Trainer& trainer) {
+  const int64_t steps_an_epoch = digits.size() / options.batch_size;
+  MnistBatch batch(digits, options.batch_size);
+  // What can be refused is refused here, before the first step.
+  RETURN_IF_ERROR(trainer.CompileStep({batch.images.view(), batch.labels.view()}));
+  ASSIGN_OR_RETURN(TrainingLog log, TrainingLog::Open(options.losses_out));
+
+  int64_t steps_left = options.steps >= 0 ? options.steps : steps_an_epoch * options.epochs;
+  for (int epoch = 0; epoch < options.epochs; ++epoch) {
+    const std::vector<int64_t> order = ShuffledOrder(digits.size(), options.seed, epoch);
+    for (int64_t step = 0; step < steps_an_epoch && steps_left > 0; ++step, --steps_left) {
+      FillBatch(digits, order, step * options.batch_size, batch);
+      ASSIGN_OR_RETURN(const float loss, trainer.Step({batch.images.view(), batch.labels.view()}));
+      RETURN_IF_ERROR(log.Step(epoch, step, steps_an_epoch, loss));
+    }
+  }
+  return log.Close();
+}
+
+// How many of the digits the network reads right.
+absl::StatusOr<int64_t> CountRight(const MnistOptions& options, const MnistDataset& digits, Trainer& trainer) {
+  std::vector<int64_t> order(static_cast<size_t>(digits.size()));
+  std::iota(order.begin(), order.end(), 0);
+  MnistBatch batch(digits, options.batch_size);
+  int64_t right = 0;
+  for (int64_t begin = 0; begin < digits.size(); begin += options.batch_size) {
+    FillBatch(digits, order, begin, batch);
+    ASSIGN_OR_RETURN(const std::vector<Tensor> outputs, trainer.Predict({batch.images.view()}));
+    const int64_t classes = outputs[0].type().shape[1];
+    for (int64_t row = 0; row < batch.valid; ++row) {
+      const float* logits = outputs[0].data<float>() + row * classes;
+      if (std::max_element(logits, logits + classes) - logits == batch.labels.data<int32_t>()[row]) ++right;
+    }
+  }
+  return right;
+}
+
+absl::Status Run(const MnistOptions& options) {
+  ASSIGN_OR_RETURN(const MnistDataset training, LoadMnist(options.data_dir + "/train", "train"));
+  ASSIGN_OR_RETURN(const MnistDataset test, LoadMnist(options.data_dir + "/test", "t10k"));
+  if (options.batch_size > training.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("--batch_size=", options.batch_size, " is more than the ",
+                                                   training.size(), " training digits; give a smaller one"));
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer, MakeTrainer(options));
+  RETURN_IF_ERROR(TrainEpochs(options, training, *trainer));
+  ASSIGN_OR_RETURN(const int64_t right, CountRight(options, test, *trainer));
+  std::printf("test accuracy is %.4f (%lld of %lld digits)\n",
+              static_cast<double>(right) / static_cast<double>(test.size()), static_cast<long long>(right),
+              static_cast<long long>(test.size()));
+  if (options.weights_out.empty()) return absl::OkStatus();
+  return trainer->SaveCheckpoint(options.weights_out);
+}
+
+// Where the digits lie that come with the sample: in the program's runfiles, which a test has elsewhere.
+std::string DigitsFolder(const std::string& program) {
+  const char* runfiles = std::getenv("RUNFILES_DIR");
+  return absl::StrCat(runfiles != nullptr ? runfiles : program + ".runfiles", "/pipeloom/third_party/mnist_digits");
+}
+
+// Where the user typed the command; `bazel run` starts programs elsewhere.
+std::string WorkingDirectory() {
+  const char* typed_in = std::getenv("BUILD_WORKING_DIRECTORY");
+  return typed_in != nullptr ? typed_in : ".";
+}
+
+}  // namespace
+}  // namespace pipeloom
+
+int main(int argc, char** argv) {
+  const absl::StatusOr<pipeloom::MnistOptions> options =
+      pipeloom::ReadOptions(argc, argv, pipeloom::WorkingDirectory(), pipeloom::DigitsFolder(argv[0]));
+  const absl::Status status = options.ok() ? pipeloom::Run(*options) : options.status();
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "mnist_pipeline: %s\n", std::string(status.message()).c_str());
+  return 1;
+}
