@@ -51,14 +51,16 @@ void AddMatmuls(CaseList& list) {
   for (const auto& s : sizes) {
     for (const bool ta : {false, true}) {
       for (const bool tb : {false, true}) {
-        for (const char* kernel : {"", "brg"}) AddMatmul(list, s[0], s[1], s[2], ta, tb, "", kernel);
-        AddMatmul(list, s[0], s[1], s[2], ta, tb, "bias+residual+relu", "brg");
+        for (const char* kernel : {"", "brg", "rows"}) AddMatmul(list, s[0], s[1], s[2], ta, tb, "", kernel);
+        for (const char* kernel : {"brg", "rows"}) {
+          AddMatmul(list, s[0], s[1], s[2], ta, tb, "bias+residual+relu", kernel);
+        }
       }
     }
     for (const char* epilogue :
          {"bias", "residual", "relu", "gelu_tanh", "gelu_erf", "tanh", "sigmoid", "bias+relu", "bias+gelu_tanh",
           "bias+gelu_erf+residual", "residual+bias", "relu+bias", "relu+residual+tanh", "bias+sigmoid+relu+residual"}) {
-      AddMatmul(list, s[0], s[1], s[2], false, false, epilogue, "brg");
+      for (const char* kernel : {"brg", "rows"}) AddMatmul(list, s[0], s[1], s[2], false, false, epilogue, kernel);
     }
   }
 }
@@ -246,15 +248,15 @@ std::vector<KernelCase> AllKernelCases() {
   return list.Take();
 }
 
-std::vector<ReferenceTensor> MakeOperands(const KernelSpec& spec, uint32_t seed) {
+std::vector<RefTensor> MakeOperands(const KernelSpec& spec, uint32_t seed) {
   std::mt19937 random(seed);
   // Not around zero: sums then keep their size, and errors can be told from cancellation.
   std::uniform_real_distribution<float> real(-1.f, 2.f);
   std::uniform_int_distribution<int32_t> whole(-1000, 1000);
-  std::vector<ReferenceTensor> operands;
+  std::vector<RefTensor> operands;
   for (const auto* types : {&spec.inputs, &spec.outputs}) {
     for (const TensorType& type : *types) {
-      ReferenceTensor tensor{type, std::vector<double>(static_cast<size_t>(type.num_elements()))};
+      RefTensor tensor{type, std::vector<double>(static_cast<size_t>(type.num_elements()))};
       for (double& value : tensor.values) value = type.dtype == DType::kFloat32 ? real(random) : whole(random);
       operands.push_back(std::move(tensor));
     }

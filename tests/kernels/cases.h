@@ -25,7 +25,7 @@ std::vector<KernelCase> AllKernelCases();
 
 // Operands (inputs, then outputs filled with what no result should keep) that suit the case: labels within the classes
 // or ignored, second moments not negative, divisors away from zero. The same for the same seed.
-std::vector<ReferenceTensor> MakeOperands(const KernelSpec& spec, uint32_t seed);
+std::vector<RefTensor> MakeOperands(const KernelSpec& spec, uint32_t seed);
 
 }  // namespace pipeloom
 

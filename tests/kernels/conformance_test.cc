@@ -38,7 +38,7 @@ class KernelConformance : public testing::TestWithParam<KernelKey> {
   }
 
   // Every operand's bits after a run.
-  std::vector<std::string> BitsAfterRun(const KernelSpec& spec, const std::vector<ReferenceTensor>& operands,
+  std::vector<std::string> BitsAfterRun(const KernelSpec& spec, const std::vector<RefTensor>& operands,
                                         int64_t offset) {
     OperandMemory memory(operands, offset);
     const absl::Status status = RunKernel(registry_, spec, memory);
@@ -59,7 +59,7 @@ TEST_P(KernelConformance, HasReferenceAndCases) {
 TEST_P(KernelConformance, EqualsPlainLoopsInDouble) {
   for (const KernelCase& c : Cases()) {
     SCOPED_TRACE(c.Name());
-    std::vector<ReferenceTensor> expected = MakeOperands(c.spec, 7);
+    std::vector<RefTensor> expected = MakeOperands(c.spec, 7);
     OperandMemory memory(expected);
     const absl::Status status = RunKernel(registry_, c.spec, memory);
     ASSERT_TRUE(status.ok()) << status;
@@ -85,7 +85,7 @@ TEST_P(KernelConformance, EqualsPlainLoopsInDouble) {
 TEST_P(KernelConformance, BitsDoNotDependOnAddressesOrFormerRuns) {
   for (const KernelCase& c : Cases()) {
     SCOPED_TRACE(c.Name());
-    const std::vector<ReferenceTensor> operands = MakeOperands(c.spec, 11);
+    const std::vector<RefTensor> operands = MakeOperands(c.spec, 11);
     const std::vector<std::string> bits = BitsAfterRun(c.spec, operands, 0);
     for (int64_t offset : {0, 1, 7}) {
       // No ASSERT_EQ: it would print the bits.
@@ -98,7 +98,7 @@ TEST_P(KernelConformance, InPlaceGivesTheSameBits) {
   for (const KernelCase& c : Cases()) {
     if (!c.in_place) continue;
     SCOPED_TRACE(c.Name());
-    const std::vector<ReferenceTensor> operands = MakeOperands(c.spec, 13);
+    const std::vector<RefTensor> operands = MakeOperands(c.spec, 13);
     OperandMemory memory(operands);
     memory.addresses()[c.spec.inputs.size()] = memory.addresses()[0];
     const absl::Status status = RunKernel(registry_, c.spec, memory);

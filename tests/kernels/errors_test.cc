@@ -31,8 +31,8 @@ TEST_F(KernelErrors, LabelOutOfRangeNamesLabelPositionAndClasses) {
   const KernelSpec grad{
       "softmax_cross_entropy_grad", {F32({}), F32({3, 10}), I32({3})}, {F32({3, 10})}, loss.attributes};
   for (const double label : {10.0, -2.0, 2147483647.0}) {
-    const ReferenceTensor labels{I32({3}), {-1, 9, label}};
-    const ReferenceTensor logits{F32({3, 10}), std::vector<double>(30, 1)};
+    const RefTensor labels{I32({3}), {-1, 9, label}};
+    const RefTensor logits{F32({3, 10}), std::vector<double>(30, 1)};
     OperandMemory loss_memory({logits, labels, {F32({}), {0}}});
     OperandMemory grad_memory({{F32({}), {1}}, logits, labels, logits});
     for (const absl::Status& status :

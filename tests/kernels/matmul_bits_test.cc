@@ -30,7 +30,7 @@ class MatmulBits : public testing::Test {
   }
 
   // Bits of the result after a run on `operands`, each `offset` elements past a 64-byte boundary.
-  std::string Run(const KernelSpec& spec, const std::vector<ReferenceTensor>& operands, int64_t offset = 0) {
+  std::string Run(const KernelSpec& spec, const std::vector<RefTensor>& operands, int64_t offset = 0) {
     OperandMemory memory(operands, offset);
     const absl::Status status = RunKernel(registry_, spec, memory);
     EXPECT_TRUE(status.ok()) << status;
@@ -48,12 +48,12 @@ TEST_F(MatmulBits, RowsDoNotDependOnTheirNumber) {
                                                           {64, 1},    {17, 33},   {1023, 17}, {2048, 40}, {100, 1000}};
   for (const auto& [k, n] : sizes) {
     for (const bool transpose_b : {false, true}) {
-      const std::vector<ReferenceTensor> whole = MakeOperands(Spec(kMost, k, n, transpose_b), 3);
+      const std::vector<RefTensor> whole = MakeOperands(Spec(kMost, k, n, transpose_b), 3);
       const std::string all_rows = Run(Spec(kMost, k, n, transpose_b), whole);
       std::vector<int64_t> rows = {64, 100, 128, 129, 256};
       for (int64_t m = 1; m <= 40; ++m) rows.push_back(m);
       for (const int64_t m : rows) {
-        std::vector<ReferenceTensor> part = whole;
+        std::vector<RefTensor> part = whole;
         part[0] = {F32({m, k}), {whole[0].values.begin(), whole[0].values.begin() + m * k}};
         part[2] = {F32({m, n}), std::vector<double>(static_cast<size_t>(m * n))};
         const std::string bits = Run(Spec(m, k, n, transpose_b), part);
@@ -67,7 +67,7 @@ TEST_F(MatmulBits, RowsDoNotDependOnTheirNumber) {
 TEST_F(MatmulBits, DoNotDependOnAddresses) {
   for (const bool transpose_b : {false, true}) {
     const KernelSpec spec = Spec(8, 784, 512, transpose_b);
-    const std::vector<ReferenceTensor> operands = MakeOperands(spec, 5);
+    const std::vector<RefTensor> operands = MakeOperands(spec, 5);
     const std::string aligned = Run(spec, operands);
     for (int64_t offset = 1; offset < 16; ++offset) ASSERT_TRUE(Run(spec, operands, offset) == aligned) << offset;
   }
@@ -76,7 +76,7 @@ TEST_F(MatmulBits, DoNotDependOnAddresses) {
 // The ops of `epilogue` one by one on the plain product.
 class UnfusedEpilogue {
  public:
-  UnfusedEpilogue(const KernelRegistry& registry, const KernelSpec& fused, const std::vector<ReferenceTensor>& operands)
+  UnfusedEpilogue(const KernelRegistry& registry, const KernelSpec& fused, const std::vector<RefTensor>& operands)
       : registry_(registry), memory_(operands), result_(fused.outputs[0]) {
     KernelSpec product = fused;
     product.attributes.erase("epilogue");
@@ -134,7 +134,7 @@ TEST_F(MatmulBits, EpilogueEqualsItsOpsOneByOne) {
           spec.attributes["kernel"] = std::string(kernel);
           spec.inputs.push_back(F32({n}));
           spec.inputs.push_back(F32({m, n}));
-          std::vector<ReferenceTensor> operands = MakeOperands(spec, 9);
+          std::vector<RefTensor> operands = MakeOperands(spec, 9);
           for (double& weight : operands[1].values) weight = static_cast<float>((weight - 0.5) / 16);
           UnfusedEpilogue unfused(registry_, spec, operands);
           unfused.Add(2, spec.inputs[2]);

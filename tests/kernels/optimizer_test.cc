@@ -19,7 +19,7 @@ TensorType F32(const Shape& shape) { return {DType::kFloat32, shape}; }
 void ExpectStepsLikeDouble(const KernelSpec& spec) {
   KernelRegistry registry;
   RegisterCpuKernels(registry);
-  std::vector<ReferenceTensor> expected = MakeOperands(spec, 1);
+  std::vector<RefTensor> expected = MakeOperands(spec, 1);
   for (size_t i = 2; i < expected.size(); ++i) std::fill(expected[i].values.begin(), expected[i].values.end(), 0.0);
   OperandMemory memory(expected);
   const std::vector<double> start = expected[0].values;

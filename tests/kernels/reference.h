@@ -1,25 +1,16 @@
 #ifndef TESTS_KERNELS_REFERENCE_H_
 #define TESTS_KERNELS_REFERENCE_H_
 
-#include <string>
 #include <vector>
 
-#include "kernels/base/tensor_type.h"
 #include "kernels/registry/kernel.h"
+#include "tests/testlib/reference_ops.h"
 
 namespace pipeloom {
 
-// A tensor whose elements are held in double, for references that share no arithmetic with the kernels.
-struct ReferenceTensor {
-  TensorType type;
-  std::vector<double> values;
-};
-
-// Whether `op` has a reference.
-bool HasReference(const std::string& op);
-
-// Plain loops over `operands` (inputs, then outputs) in double: what they hold after the op has run.
-void RunReference(const KernelSpec& spec, std::vector<ReferenceTensor>& operands);
+// The op's reference in double, with the operands of its kernel (inputs, then outputs): they hold afterwards what they
+// hold after the kernel has run, those that an optimizer writes in place too.
+void RunReference(const KernelSpec& spec, std::vector<RefTensor>& operands);
 
 }  // namespace pipeloom
 

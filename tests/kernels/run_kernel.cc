@@ -5,8 +5,8 @@
 
 namespace pipeloom {
 
-OperandMemory::OperandMemory(const std::vector<ReferenceTensor>& operands, int64_t offset) {
-  for (const ReferenceTensor& tensor : operands) {
+OperandMemory::OperandMemory(const std::vector<RefTensor>& operands, int64_t offset) {
+  for (const RefTensor& tensor : operands) {
     types_.push_back(tensor.type);
     // Never empty, so that operands without elements have addresses too.
     buffers_.emplace_back(static_cast<size_t>(tensor.type.bytes() + (offset + 1) * 4));

@@ -16,7 +16,7 @@ namespace pipeloom {
 // Operands in memory, each `offset` elements past a 64-byte boundary.
 class OperandMemory {
  public:
-  explicit OperandMemory(const std::vector<ReferenceTensor>& operands, int64_t offset = 0);
+  explicit OperandMemory(const std::vector<RefTensor>& operands, int64_t offset = 0);
 
   const std::vector<void*>& addresses() const { return addresses_; }
   std::vector<void*>& addresses() { return addresses_; }
