@@ -9,6 +9,7 @@ namespace pipeloom {
 //   ........|2F0|2F1|2F2|2F3|
 std::vector<Action> ForwardOnly(const ScheduleShape& shape, RankId rank) {
   std::vector<Action> actions;
+  actions.reserve(shape.micro_batches);
   for (int m = 0; m < shape.micro_batches; ++m) {
     actions.push_back({ActionKind::kForward, ChunkId(rank.value()), MicroBatchId(m)});
   }

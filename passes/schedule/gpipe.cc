@@ -11,6 +11,7 @@ namespace pipeloom {
 std::vector<Action> Gpipe(const ScheduleShape& shape, RankId rank) {
   const ChunkId chunk(rank.value());
   std::vector<Action> actions;
+  actions.reserve(size_t{2} * shape.micro_batches);
   for (int m = 0; m < shape.micro_batches; ++m) {
     actions.push_back({ActionKind::kForward, chunk, MicroBatchId(m)});
   }

@@ -55,7 +55,7 @@ std::vector<Action> RandomActions(std::mt19937& random, int micro_batches) {
   std::vector<Action> actions;
   while (next_weight < micro_batches) {
     if (random() % 4 == 0) actions.push_back({kF, ChunkId(1), MicroBatchId(static_cast<int>(random() % 3))});
-    const int m = random() % micro_batches;
+    const int m = static_cast<int>(random() % micro_batches);
     if (done[m] == 0) {
       actions.push_back({kF, ChunkId(0), MicroBatchId(m)});
       ++done[m];
@@ -74,7 +74,7 @@ std::vector<Action> RandomActions(std::mt19937& random, int micro_batches) {
 TEST(LiveWindow, AgreesWithBruteForceOnRandomOrders) {
   std::mt19937 random(11);
   for (int trial = 0; trial < 400; ++trial) {
-    const std::vector<Action> actions = RandomActions(random, 1 + random() % 9);
+    const std::vector<Action> actions = RandomActions(random, 1 + static_cast<int>(random() % 9));
     for (int group = 1; group <= 5; ++group) {
       for (ActionKind first_use : {kF, kB, kW}) {
         for (ActionKind last_use : {kF, kB, kW}) {

@@ -16,6 +16,7 @@ std::vector<Action> OneForwardOneBackward(const ScheduleShape& shape, RankId ran
   const int ranks_after = shape.ranks - 1 - rank.value();
   const int warm_up = std::min(ranks_after, shape.micro_batches);
   std::vector<Action> actions;
+  actions.reserve(size_t{2} * shape.micro_batches);
   for (int m = 0; m < warm_up; ++m) {
     actions.push_back({ActionKind::kForward, chunk, MicroBatchId(m)});
   }

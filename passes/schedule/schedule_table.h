@@ -27,7 +27,8 @@ struct ScheduleInfo {
   // InvalidArgument, saying what to give, for a shape that the schedule cannot run.
   absl::Status (*precondition)(const ScheduleShape& shape);
   // Time in which a rank does nothing within one step, with equal shares, communication that costs no time, and BW in
-  // one piece. (Lowered, gpipe and 1f1b wait (ranks - 1) (F + B) only: gradients leave before W.)
+  // one piece. (Lowered, gpipe and 1f1b wait only (ranks - 1) (forward +
+  // input_gradient): gradients leave before W.)
   double (*bubble)(const ScheduleShape& shape, const ShareTimes& times);
   // The most micro-batches whose activations one rank holds at a time, in units of its whole share. Saved operand pairs
   // of grouped weight gradients come on top.

@@ -52,7 +52,7 @@ TEST(ScheduleText, DamagedTextIsRefusedOrMeansWhatItPrints) {
   int accepted = 0;
   for (int trial = 0; trial < 5000; ++trial) {
     std::string damaged = text;
-    for (int damages = 1 + random() % 3; damages > 0; --damages) {
+    for (int damages = 1 + static_cast<int>(random() % 3); damages > 0; --damages) {
       const size_t place = random() % damaged.size();
       if (random() % 2 == 0) {
         damaged[place] = characters[random() % characters.size()];

@@ -41,7 +41,7 @@ class Timing {
   Timing(const Schedule& schedule, const ScheduleCosts& costs)
       : schedule_(schedule),
         costs_(costs),
-        made_(2, std::vector<double>(schedule.chunks() * schedule.micro_batches, kNotYet)),
+        made_(2, Times(schedule.chunks(), std::vector<double>(schedule.micro_batches, kNotYet))),
         timelines_(schedule.ranks()) {}
 
   std::vector<std::vector<TimedAction>> Run() {
@@ -61,8 +61,10 @@ class Timing {
   }
 
  private:
+  using Times = std::vector<std::vector<double>>;  // by chunk and micro-batch
+
   double& Made(bool forward, ChunkId chunk, MicroBatchId micro_batch) {
-    return made_[forward ? 1 : 0][chunk.value() * schedule_.micro_batches + micro_batch.value()];
+    return made_[forward ? 1 : 0][chunk.value()][micro_batch.value()];
   }
 
   // False, with nothing done, while the time of one of the action's values is not known yet.
@@ -92,7 +94,7 @@ class Timing {
 
   const Schedule& schedule_;
   const ScheduleCosts& costs_;
-  std::vector<std::vector<double>> made_;  // by direction, chunk and micro-batch: when the boundary values are there
+  std::vector<Times> made_;  // by direction: when the boundary values are made
   std::vector<std::vector<TimedAction>> timelines_;
 };
 

@@ -137,6 +137,7 @@ TEST(VerifySchedule, OneSlotIsEnoughWhereItIsReleasedAtOnce) {
   ForEachSchedule([](const Schedule& schedule) {
     std::vector<ChannelCredits> credits;
     const std::vector<CommunicationEdge> edges = EdgesOf(schedule);
+    credits.reserve(edges.size());
     for (const CommunicationEdge& edge : edges) credits.push_back({edge, 1, edge.forward ? kF : kB, 1});
     const Schedule lowered = *LowerCommunication(schedule, edges);
     EXPECT_EQ(CheckProgress(lowered, edges, credits, SendModel::kRendezvous), absl::OkStatus());
@@ -150,6 +151,7 @@ TEST(VerifySchedule, RendezvousNeedsOneSlotBetweenNeighbours) {
   ForEachSchedule([](const Schedule& schedule) {
     const std::vector<CommunicationEdge> edges = EdgesOf(schedule);
     std::vector<ChannelCredits> credits;
+    credits.reserve(edges.size());
     for (const CommunicationEdge& edge : edges) {
       credits.push_back({edge, 1, Releases(schedule, edge).back().after, schedule.micro_batches});
     }
@@ -357,7 +359,7 @@ TEST(VerifySchedule, RefusesEveryScheduleWithOneActionLessOrDouble) {
     const std::vector<CommunicationEdge> edges = EdgesOf(compute);
     const Schedule lowered = *LowerCommunication(compute, edges);
     for (int rank = 0; rank < lowered.ranks(); ++rank) {
-      for (size_t position = 0; position < lowered.actions[rank].size(); ++position) {
+      for (int position = 0; position < static_cast<int>(lowered.actions[rank].size()); ++position) {
         Schedule less = lowered;
         less.actions[rank].erase(less.actions[rank].begin() + position);
         EXPECT_FALSE(VerifySchedule(less, edges, {}).ok()) << ScheduleToString(less);
