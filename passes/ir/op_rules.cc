@@ -7,6 +7,15 @@
 
 namespace pipeloom::op_rules {
 
+bool HasSaneExtents(const Shape& shape) {
+  int64_t elements = 1;
+  for (int64_t extent : shape) {
+    if (extent < 0 || extent > kMostElements / elements) return false;
+    elements *= std::max<int64_t>(extent, 1);
+  }
+  return true;
+}
+
 std::string Describe(OperandTypes operands, int operand) {
   return absl::StrCat("operand ", operand, " ", operands[operand].ToString());
 }

@@ -20,6 +20,11 @@ std::vector<OpDef> MovementOps();
 std::vector<OpDef> PipelineOps();
 std::vector<OpDef> UpdateOps();
 
+// The most elements of a tensor: neither a product of extents nor a number of bytes overflows.
+inline constexpr int64_t kMostElements = int64_t{1} << 60;
+// Whether all extents are 0 or more, and their product, zeros taken as ones, is at most kMostElements.
+bool HasSaneExtents(const Shape& shape);
+
 // "operand 0 f32[8,784]"
 std::string Describe(OperandTypes operands, int operand);
 

@@ -15,7 +15,9 @@ absl::StatusOr<Shape> ShapeAttribute(const AttributeMap& attributes) {
   for (int64_t extent : extents) {
     if (extent < 0) return Refuse("shape ", Ints(extents), " has the extent ", extent, "; give 0 or more");
   }
-  return Shape(extents.begin(), extents.end());
+  const Shape shape(extents.begin(), extents.end());
+  if (!HasSaneExtents(shape)) return Refuse("shape ", Ints(extents), " has more than 2^60 elements");
+  return shape;
 }
 
 // One value for each axis of operand 0, none below 0.
@@ -75,7 +77,7 @@ absl::StatusOr<std::vector<TensorType>> SliceShape(OperandTypes operands, const 
   RETURN_IF_ERROR(WantPerAxis(operands, "begin", begin));
   RETURN_IF_ERROR(WantPerAxis(operands, "size", size));
   for (size_t axis = 0; axis < begin.size(); ++axis) {
-    if (begin[axis] + size[axis] > operands[0].shape[axis]) {
+    if (begin[axis] > operands[0].shape[axis] - size[axis]) {
       return Refuse("begin ", begin[axis], " and size ", size[axis], " reach over the extent ", operands[0].shape[axis],
                     " of axis ", axis, " of ", Describe(operands, 0));
     }
@@ -89,7 +91,13 @@ absl::StatusOr<std::vector<TensorType>> PadShape(OperandTypes operands, const At
   RETURN_IF_ERROR(WantPerAxis(operands, "before", before));
   RETURN_IF_ERROR(WantPerAxis(operands, "after", after));
   Shape shape = operands[0].shape;
-  for (size_t axis = 0; axis < shape.size(); ++axis) shape[axis] += before[axis] + after[axis];
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    if (before[axis] > kMostElements || after[axis] > kMostElements) {
+      return Refuse("before ", Ints(before), " and after ", Ints(after), " pad ", Describe(operands, 0),
+                    " to more than 2^60 elements");
+    }
+    shape[axis] += before[axis] + after[axis];
+  }
   return std::vector<TensorType>{{operands[0].dtype, shape}};
 }
 

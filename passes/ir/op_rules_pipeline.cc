@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "kernels/base/status_macros.h"
 #include "passes/ir/op_rules.h"
 
@@ -27,7 +29,11 @@ absl::StatusOr<std::vector<TensorType>> MergeShape(OperandTypes operands, const 
     RETURN_IF_ERROR(WantDType(operands, 0, DType::kFloat32));
   } else {
     RETURN_IF_ERROR(WantAxis(operands, 0));
-    result.shape[0] *= GetInt(attributes, "count", 1);
+    const int64_t count = GetInt(attributes, "count", 1);
+    if (count > kMostElements / std::max<int64_t>(result.num_elements(), 1)) {
+      return Refuse(count, " times ", Describe(operands, 0), " is more than 2^60 elements");
+    }
+    result.shape[0] *= count;
   }
   return std::vector<TensorType>{std::move(result)};
 }

@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/base/status_macros.h"
+#include "passes/ir/op_rules.h"
 
 namespace pipeloom {
 namespace {
@@ -99,21 +100,18 @@ absl::StatusOr<double> TokenReader::ExpectDouble() {
 }
 
 absl::StatusOr<TensorType> TokenReader::ExpectType() {
-  constexpr int64_t kMostElements = int64_t{1} << 60;
   ASSIGN_OR_RETURN(const Token name, ExpectKind(Token::Kind::kWord, "a type such as f32[8,784]"));
   const absl::StatusOr<DType> dtype = ParseDType(name.text);
   if (!dtype.ok()) return ErrorAt(name, dtype.status().message());
   TensorType type{*dtype, {}};
   RETURN_IF_ERROR(Expect("["));
-  int64_t elements = 1;
   while (!PeekIs("]")) {
     if (!type.shape.empty()) RETURN_IF_ERROR(Expect(","));
     const Token& at = Peek();
     ASSIGN_OR_RETURN(const int64_t extent, ExpectInt64());
     if (extent < 0) return ErrorAt(at, "an extent is 0 or more");
-    if (extent > kMostElements / elements) return ErrorAt(at, "a tensor has at most 2^60 elements");
-    elements *= std::max<int64_t>(extent, 1);
     type.shape.push_back(extent);
+    if (!op_rules::HasSaneExtents(type.shape)) return ErrorAt(at, "a tensor has at most 2^60 elements");
   }
   RETURN_IF_ERROR(Expect("]"));
   return type;

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "kernels/base/status_macros.h"
+#include "passes/ir/op_rules.h"
 #include "passes/ir/op_table.h"
 #include "passes/ir/print.h"
 
@@ -24,16 +25,9 @@ std::string TypesText(const std::vector<TensorType>& types) {
 }
 
 absl::Status CheckType(const TensorType& type) {
-  constexpr int64_t kMostElements = int64_t{1} << 60;  // as the parser: no product of extents overflows
-  int64_t elements = 1;
-  for (int64_t extent : type.shape) {
-    if (extent < 0 || extent > kMostElements / elements) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("extents of ", type.ToString(), " are 0 or more, with a product of at most 2^60"));
-    }
-    elements *= std::max<int64_t>(extent, 1);
-  }
-  return absl::OkStatus();
+  if (op_rules::HasSaneExtents(type.shape)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("extents of ", type.ToString(), " are 0 or more, with a product of at most 2^60"));
 }
 
 absl::Status CheckPlacement(const Value& value) {

@@ -259,6 +259,23 @@ TEST(Parse, NamesWhatIsWrongWithALine) {
             "line 2, column 29: 'none': this node has no result that could be placed");
 }
 
+// Products and sums of what is written never overflow.
+TEST(Parse, RefusesAttributesBeyondAllTensors) {
+  const auto error = [](absl::string_view line) { return ErrorOf(WithLines(line)); };
+  EXPECT_THAT(error("%y = slice(%x) {begin=[9223372036854775807,0], size=[1,3]} : f32[1,3]"),
+              HasSubstr("begin 9223372036854775807 and size 1 reach over the extent 2"));
+  EXPECT_THAT(error("%y = slice(%x) {begin=[1,0], size=[9223372036854775807,3]} : f32[1,3]"),
+              HasSubstr("begin 1 and size 9223372036854775807 reach over the extent 2"));
+  EXPECT_THAT(error("%y = pad(%x) {after=[9223372036854775807,0], before=[9223372036854775807,0]} : f32[0,3]"),
+              HasSubstr("to more than 2^60 elements"));
+  EXPECT_THAT(error("%y = reshape(%x) {shape=[4294967296,4294967296,6]} : f32[6]"),
+              HasSubstr("shape [4294967296, 4294967296, 6] has more than 2^60 elements"));
+  EXPECT_THAT(error("%y = broadcast_to(%x) {shape=[9223372036854775807,2,3]} : f32[6]"),
+              HasSubstr("has more than 2^60 elements"));
+  EXPECT_THAT(error("%y = micro_batch_merge(%x) {count=9223372036854775807, reduce=\"concat\"} : f32[2,3]"),
+              HasSubstr("9223372036854775807 times operand 0 f32[2,3] is more than 2^60 elements"));
+}
+
 // The offending text is shown as it can be read, whatever bytes it has.
 TEST(Parse, ShortensAndEscapesTheText) {
   EXPECT_EQ(ErrorOf("\x01"), "line 1, column 1: '\\x01': no part of the text form begins so");
