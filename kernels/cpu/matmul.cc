@@ -14,6 +14,7 @@
 #include "kernels/cpu/families.h"
 #include "kernels/cpu/onednn.h"
 #include "kernels/cpu/relu.h"
+#include "kernels/cpu/row_product.h"
 
 namespace pipeloom {
 namespace {
@@ -100,12 +101,13 @@ class MatmulKernel : public Kernel {
     OneDnnCall activation;
   };
 
-  absl::Status MakeProduct(const KernelSpec& spec, const std::vector<Step>& steps);
+  absl::Status MakeProduct(const KernelSpec& spec, const std::string& wanted, const std::vector<Step>& steps);
   absl::Status MakeTail(const std::vector<Step>& steps, int threads);
 
   Product product_;
   int result_ = 0;  // place of the result among the operands
-  OneDnnCall call_;
+  RowProduct rows_ = nullptr;
+  OneDnnCall call_;  // where there is no rows_
   std::vector<Tail> tail_;
   Buffer zeros_;  // stands for both factors where k is 0
   std::vector<void*> operands_with_zeros_;
@@ -122,13 +124,20 @@ absl::StatusOr<std::unique_ptr<Kernel>> MatmulKernel::Make(const KernelSpec& spe
   p = ProductOf(spec);
   kernel->result_ = static_cast<int>(spec.inputs.size());
   if (p.m == 0 || p.n == 0) return kernel;
+  const std::string wanted = GetString(spec.attributes, "kernel", "");
+  if (wanted == "rows" && !p.transpose_a) kernel->rows_ = FindRowProduct(p.transpose_b);
+  if (kernel->rows_ != nullptr) {
+    kernel->implementation_ = "rows:avx512";
+    RETURN_IF_ERROR(kernel->MakeTail(steps, spec.threads));
+    return kernel;
+  }
   if (p.k == 0) {  // a sum of nothing, computed as one term of zeros: oneDNN would leave the result as it was
     p.k = 1;
     kernel->zeros_ = Buffer(sizeof(float) * static_cast<size_t>(std::max(p.m, p.n)));
     kernel->operands_with_zeros_.resize(spec.inputs.size() + 1);
   }
   const auto relu = std::find_if(steps.begin(), steps.end(), [](const Step& step) { return step.is_relu(); });
-  RETURN_IF_ERROR(kernel->MakeProduct(spec, {steps.begin(), relu}));
+  RETURN_IF_ERROR(kernel->MakeProduct(spec, wanted == "rows" ? "brg" : wanted, {steps.begin(), relu}));
   RETURN_IF_ERROR(kernel->MakeTail({relu, steps.end()}, spec.threads));
   return kernel;
 }
@@ -152,7 +161,8 @@ dnnl::matmul::primitive_desc FindImplementation(const std::string& prefix, Creat
   return found ? desc : create();
 }
 
-absl::Status MatmulKernel::MakeProduct(const KernelSpec& spec, const std::vector<Step>& steps) {
+absl::Status MatmulKernel::MakeProduct(const KernelSpec& spec, const std::string& wanted,
+                                       const std::vector<Step>& steps) {
   const Product& p = product_;
   const dnnl::memory::desc a = DenseDesc({p.m, p.k}, p.transpose_a);
   const dnnl::memory::desc b = DenseDesc({p.k, p.n}, p.transpose_b);
@@ -173,9 +183,8 @@ absl::Status MatmulKernel::MakeProduct(const KernelSpec& spec, const std::vector
   ASSIGN_OR_RETURN(call_, MakeWithOneDnn(what, spec.threads, [&](const dnnl::engine& engine) {
                      dnnl::primitive_attr attr = UserScratchpad();
                      attr.set_post_ops(post_ops);
-                     const dnnl::matmul::primitive_desc desc =
-                         FindImplementation(GetString(spec.attributes, "kernel", ""),
-                                            [&] { return dnnl::matmul::primitive_desc(engine, a, b, c, attr); });
+                     const dnnl::matmul::primitive_desc desc = FindImplementation(
+                         wanted, [&] { return dnnl::matmul::primitive_desc(engine, a, b, c, attr); });
                      return OneDnnCall(engine, dnnl::matmul(desc), desc, arguments);
                    }));
   implementation_ = call_.implementation();
@@ -205,8 +214,12 @@ absl::Status MatmulKernel::Run(absl::Span<void* const> operands, void* scratch) 
     operands_with_zeros_[0] = operands_with_zeros_[1] = zeros_.data();
     operands = operands_with_zeros_;
   }
-  RETURN_IF_ERROR(call_.Run(operands, scratch));
   float* const result = static_cast<float*>(operands[result_]);
+  if (rows_ != nullptr) {
+    rows_(static_cast<const float*>(operands[0]), static_cast<const float*>(operands[1]), result, m, product_.k, n);
+  } else {
+    RETURN_IF_ERROR(call_.Run(operands, scratch));
+  }
   for (Tail& tail : tail_) {
     if (tail.step.is_relu()) {
       relu_(result, result, m * n);
