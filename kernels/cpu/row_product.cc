@@ -18,6 +18,9 @@ constexpr int kTileVectors = 3;
 // Rows of b to fetch ahead: its rows lie apart, so that the hardware does not guess them.
 constexpr int64_t kAhead = 8;
 
+// Unrolled, or the tile would be an array in memory.
+#define PIPELOOM_UNROLL _Pragma("GCC unroll 8")
+
 constexpr __mmask16 FirstLanes(int64_t n) { return static_cast<__mmask16>((1u << n) - 1); }
 
 // kRows rows of c by 16 * (kVectors - 1) columns and the lanes `last` of 16 more.
@@ -28,17 +31,22 @@ PIPELOOM_AVX512_TILE void PlainTile(const float* a, const float* b, float* c, in
   for (auto& row : sums) std::fill_n(row, kVectors, _mm512_setzero_ps());
   for (int64_t p = 0; p < k; ++p, b += n) {
     __m512 terms[kVectors];
+    PIPELOOM_UNROLL
     for (int v = 0; v < kVectors; ++v) {
       terms[v] = _mm512_maskz_loadu_ps(lanes(v), b + 16 * v);
       _mm_prefetch(reinterpret_cast<const char*>(reinterpret_cast<uintptr_t>(b + 16 * v) + kAhead * n * sizeof(float)),
                    _MM_HINT_T0);
     }
+    PIPELOOM_UNROLL
     for (int r = 0; r < kRows; ++r) {
       const __m512 factor = _mm512_set1_ps(a[r * k + p]);
+      PIPELOOM_UNROLL
       for (int v = 0; v < kVectors; ++v) sums[r][v] = _mm512_fmadd_ps(factor, terms[v], sums[r][v]);
     }
   }
+  PIPELOOM_UNROLL
   for (int r = 0; r < kRows; ++r) {
+    PIPELOOM_UNROLL
     for (int v = 0; v < kVectors; ++v) _mm512_mask_storeu_ps(c + r * n + 16 * v, lanes(v), sums[r][v]);
   }
 }
@@ -66,21 +74,31 @@ PIPELOOM_AVX512_TILE float SumOfLanes(__m512 x) {
   return two[0] + two[1];
 }
 
-// kRows rows by kColumns columns of c; 16 terms of each a step.
+// Adds the terms of `lanes` to the sums of kRows rows by kColumns columns of c.
+template <int kRows, int kColumns>
+PIPELOOM_AVX512_TILE void AddTerms(const float* a, const float* b, int64_t k, __mmask16 lanes,
+                                   __m512 (&sums)[kRows][kColumns]) {
+  __m512 terms[kColumns];
+  PIPELOOM_UNROLL
+  for (int j = 0; j < kColumns; ++j) terms[j] = _mm512_maskz_loadu_ps(lanes, b + j * k);
+  PIPELOOM_UNROLL
+  for (int r = 0; r < kRows; ++r) {
+    const __m512 factors = _mm512_maskz_loadu_ps(lanes, a + r * k);
+    PIPELOOM_UNROLL
+    for (int j = 0; j < kColumns; ++j) sums[r][j] = _mm512_fmadd_ps(factors, terms[j], sums[r][j]);
+  }
+}
+
 template <int kRows, int kColumns>
 PIPELOOM_AVX512_TILE void TransposedTile(const float* a, const float* b, float* c, int64_t k, int64_t n) {
   __m512 sums[kRows][kColumns];
   for (auto& row : sums) std::fill_n(row, kColumns, _mm512_setzero_ps());
-  for (int64_t p = 0; p < k; p += 16) {
-    const __mmask16 lanes = FirstLanes(std::min<int64_t>(16, k - p));
-    __m512 terms[kColumns];
-    for (int j = 0; j < kColumns; ++j) terms[j] = _mm512_maskz_loadu_ps(lanes, b + j * k + p);
-    for (int r = 0; r < kRows; ++r) {
-      const __m512 factors = _mm512_maskz_loadu_ps(lanes, a + r * k + p);
-      for (int j = 0; j < kColumns; ++j) sums[r][j] = _mm512_fmadd_ps(factors, terms[j], sums[r][j]);
-    }
-  }
+  int64_t p = 0;
+  for (; p + 16 <= k; p += 16) AddTerms(a + p, b + p, k, FirstLanes(16), sums);
+  if (p < k) AddTerms(a + p, b + p, k, FirstLanes(k - p), sums);
+  PIPELOOM_UNROLL
   for (int r = 0; r < kRows; ++r) {
+    PIPELOOM_UNROLL
     for (int j = 0; j < kColumns; ++j) c[r * n + j] = SumOfLanes(sums[r][j]);
   }
 }
