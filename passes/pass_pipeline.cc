@@ -57,13 +57,14 @@ absl::StatusOr<bool> RunPass(const Pass& pass, Module& module) {
   return changed;
 }
 
-absl::Status PassPipeline::Run(Module& module, const std::string& dump_dir) const {
+absl::Status PassPipeline::Run(Module& module, const std::string& dump_dir, const Observer& after) const {
   RETURN_IF_ERROR(Annotate(Verify(module), "before all passes"));
   RETURN_IF_ERROR(Dump(module, dump_dir, 0, "input"));
   int number = 0;
   for (const std::unique_ptr<Pass>& pass : passes_) {
     RETURN_IF_ERROR(RunPass(*pass, module).status());
     RETURN_IF_ERROR(Dump(module, dump_dir, ++number, pass->name()));
+    if (after != nullptr) after(*pass, module);
   }
   return absl::OkStatus();
 }

@@ -1,6 +1,7 @@
 #ifndef PASSES_PASS_PIPELINE_H_
 #define PASSES_PASS_PIPELINE_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -19,12 +20,15 @@ absl::StatusOr<bool> RunPass(const Pass& pass, Module& module);
 // Passes in their order, with the checks between all of them.
 class PassPipeline {
  public:
+  using Observer = std::function<void(const Pass& pass, const Module& module)>;
+
   explicit PassPipeline(std::vector<std::unique_ptr<Pass>> passes) : passes_(std::move(passes)) {}
 
   // Verifies the module, then runs the passes up to the first error; the module then is as that pass left it. Where
   // `dump_dir` is not empty, the directory is made and the text before the first pass and after each of them is written
-  // there, as 00_input.txt, 01_<pass>.txt, ...; a file is never seen half-written.
-  absl::Status Run(Module& module, const std::string& dump_dir) const;
+  // there, as 00_input.txt, 01_<pass>.txt, ...; a file is never seen half-written. `after` sees the module after each
+  // pass.
+  absl::Status Run(Module& module, const std::string& dump_dir, const Observer& after = nullptr) const;
 
  private:
   std::vector<std::unique_ptr<Pass>> passes_;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "passes/ir/print.h"
@@ -73,6 +74,16 @@ TEST(PassPipeline, DumpsTheTextBeforeAndAfterEachPass) {
   EXPECT_EQ(Read(directory / "00_input.txt"), before);
   EXPECT_NE(Read(directory / "01_first.txt").find("threads=2"), std::string::npos);
   EXPECT_EQ(Read(directory / "02_second.txt"), Print(module));
+}
+
+TEST(PassPipeline, ShowsTheModuleAfterEachPass) {
+  Module module;
+  std::vector<std::string> seen;
+  const auto after = [&](const Pass& pass, const Module& shown) {
+    seen.push_back(absl::StrCat(pass.name(), " ", shown.config.threads));
+  };
+  ASSERT_EQ(Passes(2, 3).Run(module, "", after), absl::OkStatus());
+  EXPECT_THAT(seen, ElementsAre("first 2", "second 3"));
 }
 
 TEST(PassPipeline, StopsAtTheFirstError) {

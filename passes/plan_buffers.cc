@@ -8,25 +8,18 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/base/status_macros.h"
+#include "passes/channel_edges.h"
 #include "passes/chunk_values.h"
 #include "passes/ir/op_table.h"
 #include "passes/ir/print.h"
 #include "passes/schedule/live_window.h"
+#include "passes/schedule/lower_communication.h"
 #include "passes/schedule/schedule_table.h"
+#include "passes/schedule/simulate.h"
+#include "passes/schedule/slots_in_flight.h"
 
 namespace pipeloom {
 namespace {
-
-ActionKind KindOf(Part part) {
-  switch (part) {
-    case Part::kForward:
-      return ActionKind::kForward;
-    case Part::kBackwardInput:
-      return ActionKind::kBackwardInput;
-    default:
-      return ActionKind::kBackwardWeight;
-  }
-}
 
 bool IsSend(const Node& node) { return node.op == "send"; }
 
@@ -57,11 +50,21 @@ class Pool {
   std::vector<int> free_;
 };
 
+// A run in which F, B and W of every chunk take equal time and messages none: how far senders run ahead of receivers.
+absl::StatusOr<Simulation> SimulateInUnitTimes(const Schedule& schedule, const std::vector<CommunicationEdge>& edges) {
+  ASSIGN_OR_RETURN(const Schedule lowered, LowerCommunication(schedule, edges));
+  ScheduleCosts costs;
+  costs.chunks.assign(static_cast<size_t>(schedule.chunks()), {1.0, 1.0, 1.0, 1.0});
+  for (const CommunicationEdge& edge : edges) costs.edges.push_back({edge, 0.0});
+  return Simulate(lowered, costs);
+}
+
 class ChunkPlanner {
  public:
-  ChunkPlanner(Module& module, ChunkId chunk, const Schedule& schedule)
+  ChunkPlanner(Module& module, ChunkId chunk, const Schedule& schedule, const Simulation& simulation)
       : module_(module),
         chunk_(chunk),
+        simulation_(simulation),
         actions_(schedule.actions[static_cast<size_t>(schedule.rank_of(chunk).value())]),
         micro_batches_(schedule.micro_batches),
         values_(module, chunk) {}
@@ -75,10 +78,12 @@ class ChunkPlanner {
         Value* received = node->results[0];
         int slots = 1;
         if (node->info.rate == Rate::kMicro) {
-          slots = Slots(received, /*ahead=*/1);
           const Part last = values_.LastReadIn(received);
           node->attributes["released_after"] = std::string(1, PartLetter(last));
           if (last == Part::kBackwardWeight) node->attributes["group"] = int64_t{values_.GroupOf(received)};
+          const int in_flight = SlotsInFlight(simulation_, EdgeOfReceive(*graph, *node), ActionOfPart(last),
+                                              GroupReleased(received));
+          slots = Slots(received, in_flight + 1);  // one to spare, since real times are no unit times
         }
         const int64_t channel = GetInt(node->attributes, "channel", -1);
         node->attributes["slots"] = int64_t{slots};
@@ -121,7 +126,7 @@ class ChunkPlanner {
                 static_cast<int>(GetInt(reader.attributes, "slots", 1)), false};
       }
     }
-    if (values_.LastReadIn(result) != *graph.part) return InBuffer(next_buffer_++, Slots(result, /*ahead=*/0));
+    if (values_.LastReadIn(result) != *graph.part) return InBuffer(next_buffer_++, Slots(result, 1));
     return InBuffer(PlaceTransient(graph, node, result), 1);
   }
 
@@ -171,18 +176,24 @@ class ChunkPlanner {
     }
   }
 
-  int Slots(const Value* root, int ahead) const {
+  // After W a value's micro-batches become free a group at a time, else one by one.
+  int GroupReleased(const Value* root) const {
+    return values_.LastReadIn(root) == Part::kBackwardWeight ? values_.GroupOf(root) : 1;
+  }
+
+  // As many as are live at a time, at least `least`, and so many that groups lie in one row of slots.
+  int Slots(const Value* root, int least) const {
+    const int window = LiveWindow(actions_, chunk_, ActionOfPart(values_.MadeIn(root)),
+                                  ActionOfPart(values_.LastReadIn(root)), GroupReleased(root));
     const int group = values_.GroupOf(root);
-    const int window = LiveWindow(actions_, chunk_, KindOf(values_.MadeIn(root)), KindOf(values_.LastReadIn(root)),
-                                  values_.LastReadIn(root) == Part::kBackwardWeight ? group : 1);
-    const int wanted = window + ahead;
-    return std::min(micro_batches_, (wanted + group - 1) / group * group);
+    return std::min(micro_batches_, (std::max(window, least) + group - 1) / group * group);
   }
 
   static Placement InBuffer(int buffer, int slots) { return {Placement::Space::kBuffer, buffer, slots, false}; }
 
   Module& module_;
   const ChunkId chunk_;
+  const Simulation& simulation_;
   const std::vector<Action>& actions_;
   const int micro_batches_;
   const ChunkValues values_;
@@ -250,8 +261,9 @@ absl::StatusOr<bool> PlanBuffers::Run(Module& module) const {
   ASSIGN_OR_RETURN(const Schedule schedule,
                    MakeSchedule(config.schedule, config.stages, config.micro_batches, /*chunks_per_rank=*/1));
   const std::string before = Print(module);
+  ASSIGN_OR_RETURN(const Simulation simulation, SimulateInUnitTimes(schedule, ChannelEdges(module)));
   std::vector<ChunkPlanner> planners;
-  for (int chunk = 0; chunk < config.stages; ++chunk) planners.emplace_back(module, ChunkId(chunk), schedule);
+  for (int chunk = 0; chunk < config.stages; ++chunk) planners.emplace_back(module, ChunkId(chunk), schedule, simulation);
   absl::flat_hash_map<int64_t, int64_t> slots_of_channel;
   for (ChunkPlanner& planner : planners) planner.PlanReceives(&slots_of_channel);
   for (ChunkPlanner& planner : planners) planner.PlanResults(slots_of_channel);

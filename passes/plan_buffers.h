@@ -15,8 +15,8 @@ namespace pipeloom {
 //   %d.w.acc = grad_accumulate(%d.w)                 // ..., buffer 2 x 1      the first addend is the accumulator
 //
 // A value that another part of its chunk reads has a slot for each micro-batch in flight under the schedule, and so many
-// that a group of micro-batches lies in one row of slots; a channel has one more, so that the sender can run ahead. No
-// slot is padded: the stride is the value's size.
+// that a group of micro-batches lies in one row of slots; a channel has one more than its sender runs ahead
+// under the schedule, so that it seldom waits for one. No slot is padded: the stride is the value's size.
 class PlanBuffers : public Pass {
  public:
   absl::string_view name() const override { return "plan_buffers"; }

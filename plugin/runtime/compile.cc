@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/base/file_io.h"
 #include "kernels/base/status_macros.h"
+#include "passes/channel_edges.h"
 #include "passes/ir/op_table.h"
 #include "passes/pass_pipeline.h"
 #include "passes/pipeline_parallel.h"
@@ -54,55 +55,13 @@ absl::Status ReadInterface(const Module& module, StepInterface* step, CompiledPr
   return absl::OkStatus();
 }
 
-ActionKind ReleasingAction(Part part) {
-  switch (part) {
-    case Part::kForward:
-      return ActionKind::kForward;
-    case Part::kBackwardInput:
-      return ActionKind::kBackwardInput;
-    default:
-      return ActionKind::kBackwardWeight;
-  }
-}
-
-// One entry for each channel that carries a value of every micro-batch, seen from its receiver.
-std::vector<ChannelCredits> CreditsOf(const Module& module) {
-  std::vector<ChannelCredits> credits;
-  for (const auto& graph : module.graphs) {
-    for (const auto& node : graph->nodes()) {
-      if (node->op != "receive" || node->info.rate == Rate::kStep) continue;
-      ChannelCredits channel;
-      channel.edge.source = ChunkId(static_cast<int>(GetInt(node->attributes, "from", 0)));
-      channel.edge.destination = *graph->chunk;
-      channel.edge.forward = graph->part == Part::kForward;
-      channel.slots = static_cast<int>(GetInt(node->attributes, "slots", 1));
-      channel.group = static_cast<int>(GetInt(node->attributes, "group", 1));
-      const std::string last = GetString(node->attributes, "released_after", "F");
-      for (Part part : kParts) {
-        if (last == std::string(1, PartLetter(part))) channel.released_after = ReleasingAction(part);
-      }
-      credits.push_back(channel);
-    }
-  }
-  return credits;
-}
-
-std::vector<CommunicationEdge> EdgesOf(const std::vector<ChannelCredits>& credits) {
-  std::vector<CommunicationEdge> edges;
-  for (const ChannelCredits& channel : credits) {
-    if (std::find(edges.begin(), edges.end(), channel.edge) == edges.end()) edges.push_back(channel.edge);
-  }
-  return edges;
-}
-
 absl::StatusOr<Schedule> MakeLoweredSchedule(const Module& module) {
   const PipelineConfig& config = module.config;
   ASSIGN_OR_RETURN(const Schedule compute,
                    MakeSchedule(config.schedule, config.stages, config.micro_batches, /*chunks_per_rank=*/1));
-  const std::vector<ChannelCredits> credits = CreditsOf(module);
-  const std::vector<CommunicationEdge> edges = EdgesOf(credits);
+  const std::vector<CommunicationEdge> edges = ChannelEdges(module);
   ASSIGN_OR_RETURN(Schedule lowered, LowerCommunication(compute, edges));
-  RETURN_IF_ERROR(VerifySchedule(lowered, edges, credits));
+  RETURN_IF_ERROR(VerifySchedule(lowered, edges, CreditsOfChannels(module)));
   return lowered;
 }
 
@@ -146,9 +105,11 @@ absl::StatusOr<CompiledProgram> Compile(Module module, const CompileOptions& opt
   RETURN_IF_ERROR(CheckScheduleFits(module));
   const bool trains = module.graphs[0]->update.has_value();
   PassPipeline passes(PipelineParallelPasses());
-  RETURN_IF_ERROR(passes.Run(module, options.dump_dir));
+  RETURN_IF_ERROR(passes.Run(module, options.dump_dir, [&](const Pass& pass, const Module& split) {
+    // Before fuse, which draws cells into others, and before there is anything that no cell asked for.
+    if (pass.name() == "split_stages") program.stages = SummarizeStages(split);
+  }));
   ASSIGN_OR_RETURN(program.schedule, MakeLoweredSchedule(module));
-  program.stages = SummarizeStages(module);
   if (trains) program.untrained = Untrained(module);
   std::string ranks_text;
   for (int rank = 0; rank < program.schedule.ranks(); ++rank) {

@@ -101,6 +101,42 @@ TEST_P(EquivalenceTest, SameNumbersAsPlainLoopsInDouble) {
   }
 }
 
+// Eight cells in a row; the first one's output also goes to the last, over all stages between.
+Network LongSkip() {
+  Network network;
+  network.text = R"(
+graph @step(%x: f32[{rows},6] {batch_axis=0}, %t: f32[{rows},6] {batch_axis=0}) -> (%loss {reduce="{reduce}"}) {
+)";
+  for (int i = 0; i < 8; ++i) absl::StrAppend(&network.text, "  %w", i, " = param \"w", i, "\" : f32[6,6]\n");
+  for (int i = 0; i < 8; ++i) {
+    absl::StrAppend(&network.text, "  %a", i, " = matmul(%", i == 0 ? "x" : absl::StrCat("h", i - 1), ", %w", i,
+                    ") : f32[{rows},6]  // cell", i, ", forward\n  %h", i, " = tanh(%a", i, ") : f32[{rows},6]  // cell",
+                    i, ", forward\n");
+    network.cells.push_back(absl::StrCat("cell", i));
+    network.parameters.push_back(absl::StrCat("w", i));
+  }
+  absl::StrAppend(&network.text, R"(  %y = add(%h7, %h0) : f32[{rows},6]  // cell7, forward
+  %loss = mse(%y, %t) : f32[]  // forward
+} update sgd {lr=0.1}
+)");
+  return network;
+}
+
+TEST(LongSkipTest, SameBitsOverManyStages) {
+  const Network network = LongSkip();
+  for (const int micro_batches : {1, 8, 13}) {
+    const auto one = TrainPipelined(network, micro_batches * 2, 2, kClasses, {1, "1f1b", micro_batches});
+    ASSERT_TRUE(one.ok()) << one.status();
+    for (const int stages : {4, 6, 8}) {
+      for (const char* schedule : {"gpipe", "1f1b"}) {
+        const auto other = TrainPipelined(network, micro_batches * 2, 2, kClasses, {stages, schedule, micro_batches});
+        ASSERT_TRUE(other.ok()) << other.status();
+        EXPECT_TRUE(*other == *one) << stages << " stages, " << schedule << ", " << micro_batches << " micro-batches";
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Networks, EquivalenceTest,
     testing::Values(Case{"mlp_1", Mlp, 12, 1}, Case{"mlp_2", Mlp, 12, 2}, Case{"mlp_4", Mlp, 32, 4},
