@@ -77,9 +77,9 @@ class Assigner {
       if (node->info.stage) continue;
       for (const Value* operand : node->operands) {
         if (operand->kind != Value::Kind::kParameter) continue;
-        return absl::InvalidArgumentError(
-            absl::StrCat(Describe(*node), " has parameter ", operand->parameter, " but no stage; give it one of 0 to ",
-                         config_.stages - 1, " in stage_config or by its pipeline stage"));
+        return absl::InvalidArgumentError(absl::StrCat(Describe(*node), " has parameter ", operand->parameter,
+                                                       " but no stage; give it one of 0 to ", config_.stages - 1,
+                                                       " in stage_config or by its pipeline stage"));
       }
     }
     return absl::OkStatus();
@@ -187,9 +187,9 @@ class Assigner {
     }
     for (int stage = 0; stage < config_.stages; ++stage) {
       if (filled.contains(StageId(stage))) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat("stage ", stage, " of ", config_.stages, " is empty: no cell is on it; use fewer stages, or give ",
-                       "it one of the cells (", absl::StrJoin(ConfiguredCells(), ", "), ")"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "stage ", stage, " of ", config_.stages, " is empty: no cell is on it; use fewer stages, or give ",
+          "it one of the cells (", absl::StrJoin(ConfiguredCells(), ", "), ")"));
     }
     return absl::OkStatus();
   }

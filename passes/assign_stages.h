@@ -13,10 +13,10 @@ namespace pipeloom {
 //   %y = matmul(%h, %w2)  // layer2, forward         ->  // layer2, stage 1, forward
 //   sgd(%w1, %d.w1)       // layer1, update          ->  // layer1, stage 0, update
 //
-// A cell's stage is that of the longest path in the configuration that covers it. A forward node without one follows its
-// operands (the highest stage), or its users where it reads inputs only; nodes of parameters alone go to their user. A
-// backward node goes where its cell's forward nodes are, else where the forward values that it reads are. What updates a
-// parameter goes to the first stage that uses it, its owner.
+// A cell's stage is that of the longest path in the configuration that covers it. A forward node without one follows
+// its operands (the highest stage), or its users where it reads inputs only; nodes of parameters alone go to their
+// user. A backward node goes where its cell's forward nodes are, else where the forward values that it reads are. What
+// updates a parameter goes to the first stage that uses it, its owner.
 class AssignStages : public Pass {
  public:
   absl::string_view name() const override { return "assign_stages"; }

@@ -21,9 +21,9 @@ absl::flat_hash_set<const Value*> ParameterOnlyResults(const Graph& graph) {
   absl::flat_hash_set<const Value*> results;
   for (const auto& node : graph.nodes()) {
     if (node->operands.empty()) continue;
-    const bool parameters_only =
-        std::all_of(node->operands.begin(), node->operands.end(),
-                    [&](const Value* operand) { return IsLeafOfParameters(operand) || results.contains(operand); });
+    const bool parameters_only = std::all_of(node->operands.begin(), node->operands.end(), [&](const Value* operand) {
+      return IsLeafOfParameters(operand) || results.contains(operand);
+    });
     if (parameters_only) results.insert(node->results.begin(), node->results.end());
   }
   return results;

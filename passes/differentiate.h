@@ -5,7 +5,8 @@
 
 namespace pipeloom {
 
-// Adds the backward and the update to a graph that has an update rule (reverse mode; a graph without one is left alone):
+// Adds the backward and the update to a graph that has an update rule (reverse mode; a graph without one is left
+// alone):
 //
 //   %y = matmul(%x, %w)  // net, forward        %y = matmul(%x, %w)                      // net, forward
 //   %loss = mse(%y, %t)                         %loss = mse(%y, %t)

@@ -13,8 +13,8 @@ namespace pipeloom {
 //                                                %y.step = micro_batch_merge(%y) {count=4, reduce="concat"}
 //                                                step_output(%y.step) {index=0}
 //
-// Inputs with a batch axis take the whole batch and are sliced along it; outputs are summed, averaged or concatenated; a
-// gradient that an update reads is accumulated, in micro-batch order, one accumulator for each use of a parameter.
+// Inputs with a batch axis take the whole batch and are sliced along it; outputs are summed, averaged or concatenated;
+// a gradient that an update reads is accumulated, in micro-batch order, one accumulator for each use of a parameter.
 class InsertMicroBatches : public Pass {
  public:
   absl::string_view name() const override { return "insert_micro_batches"; }

@@ -40,8 +40,7 @@ Value* FindOrJoin(Graph& graph, const Boundary& boundary) {
 
 size_t CountLeading(const Graph& graph, std::initializer_list<absl::string_view> ops) {
   size_t count = 0;
-  while (count < graph.nodes().size() &&
-         std::find(ops.begin(), ops.end(), graph.nodes()[count]->op) != ops.end()) {
+  while (count < graph.nodes().size() && std::find(ops.begin(), ops.end(), graph.nodes()[count]->op) != ops.end()) {
     ++count;
   }
   return count;
@@ -58,8 +57,8 @@ void AddSend(Module& module, Graph& producer, const Boundary& boundary, int chan
   }
   Value* sent = FindOrJoin(sender, boundary);
   const size_t at = sent->producer == nullptr ? CountLeading(sender, {"send"}) : sender.nodes().size();
-  sender.AddTypedNode("send", {sent},
-                      {{"channel", int64_t{channel}}, {"to", int64_t{boundary.reader.value()}}}, info, {}, "", at);
+  sender.AddTypedNode("send", {sent}, {{"channel", int64_t{channel}}, {"to", int64_t{boundary.reader.value()}}}, info,
+                      {}, "", at);
 }
 
 // Which part of the reading chunk receives what `producer` makes.
@@ -73,16 +72,16 @@ void AddReceive(Module& module, const Graph& producer, const Boundary& boundary,
   Graph& receiver = FindOrAddPart(module, boundary.reader, ReceivingPart(producer, *made));
   NodeInfo info;
   info.stage = StageId(boundary.reader.value());
-  info.phase = receiver.part == Part::kForward    ? Phase::kForward
+  info.phase = receiver.part == Part::kForward  ? Phase::kForward
                : receiver.part == Part::kReduce ? Phase::kUpdate
                                                 : Phase::kBackward;
   info.rate = receiver.part == Part::kReduce ? Rate::kStep : Rate::kMicro;
   Value* joined = receiver.Find(boundary.name);
   const bool read_later = joined == nullptr && receiver.part == Part::kReduce;
   const size_t at = read_later ? receiver.nodes().size() : CountLeading(receiver, {"send", "receive"});
-  const Node* receive = receiver.AddTypedNode(
-      "receive", {}, {{"channel", int64_t{channel}}, {"from", int64_t{producer.chunk->value()}}}, info,
-      {boundary.type}, boundary.name, at);
+  const Node* receive =
+      receiver.AddTypedNode("receive", {}, {{"channel", int64_t{channel}}, {"from", int64_t{producer.chunk->value()}}},
+                            info, {boundary.type}, boundary.name, at);
   Value* received = receive->results[0];
   if (joined != nullptr) {
     receiver.ReplaceUses(joined, received);
@@ -106,12 +105,13 @@ void DropUnreadOutputs(Module& module) {
     auto& outputs = graph->outputs;
     outputs.erase(std::remove_if(outputs.begin(), outputs.end(),
                                  [&](const Output& output) {
-                                   return std::none_of(
-                                       module.graphs.begin(), module.graphs.end(), [&](const auto& other) {
-                                         if (other == graph || *other->chunk != *graph->chunk) return false;
-                                         const Value* value = other->Find(output.value->name);
-                                         return value != nullptr && value->kind == Value::Kind::kSaved;
-                                       });
+                                   return std::none_of(module.graphs.begin(), module.graphs.end(),
+                                                       [&](const auto& other) {
+                                                         if (other == graph || *other->chunk != *graph->chunk)
+                                                           return false;
+                                                         const Value* value = other->Find(output.value->name);
+                                                         return value != nullptr && value->kind == Value::Kind::kSaved;
+                                                       });
                                  }),
                   outputs.end());
   }

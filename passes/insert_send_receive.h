@@ -12,9 +12,9 @@ namespace pipeloom {
 //   chunk 1 W(%h boundary)                     chunk 1 W(%h saved)
 //
 // What F makes is received in F, what B makes in B; the other parts of the reading chunk get it saved. Values of rate
-// step travel in R: accumulated gradients first (sends, then receives, towards lower chunks, since a parameter's owner is
-// the first stage that uses it), then, after the sums, what R makes (towards higher chunks). All traffic of one kind goes
-// one way, so no order of blocking sends can deadlock.
+// step travel in R: accumulated gradients first (sends, then receives, towards lower chunks, since a parameter's owner
+// is the first stage that uses it), then, after the sums, what R makes (towards higher chunks). All traffic of one kind
+// goes one way, so no order of blocking sends can deadlock.
 class InsertSendReceive : public Pass {
  public:
   absl::string_view name() const override { return "insert_send_receive"; }

@@ -16,15 +16,15 @@ namespace pipeloom {
 std::vector<std::unique_ptr<Pass>> PipelineParallelPasses() {
   std::vector<std::unique_ptr<Pass>> passes;
   passes.push_back(std::make_unique<CopyParameterNodes>());  // first: each use of a parameter gets its own gradient
-  passes.push_back(std::make_unique<Differentiate>());       // makes every floating-point sum, before any stage is known
-  passes.push_back(std::make_unique<ChooseKernels>());       // before stages: the choice must not depend on them
-  passes.push_back(std::make_unique<AssignStages>());        // backward and update nodes follow forward ones
-  passes.push_back(std::make_unique<SplitStages>());         // from here on: one graph a chunk and part
+  passes.push_back(std::make_unique<Differentiate>());  // makes every floating-point sum, before any stage is known
+  passes.push_back(std::make_unique<ChooseKernels>());  // before stages: the choice must not depend on them
+  passes.push_back(std::make_unique<AssignStages>());   // backward and update nodes follow forward ones
+  passes.push_back(std::make_unique<SplitStages>());    // from here on: one graph a chunk and part
   passes.push_back(std::make_unique<InsertMicroBatches>());  // fixes what happens once a step, so R knows its sums
   passes.push_back(std::make_unique<InsertGradReducers>());  // adds boundary values, so it goes before the channels
   passes.push_back(std::make_unique<InsertSendReceive>());   // makes the channels of all boundary values
-  passes.push_back(std::make_unique<Fuse>());                // after the cuts: a value that is sent cannot be fused away
-  passes.push_back(std::make_unique<PlanBuffers>());         // last: nothing may change once bytes are given out
+  passes.push_back(std::make_unique<Fuse>());         // after the cuts: a value that is sent cannot be fused away
+  passes.push_back(std::make_unique<PlanBuffers>());  // last: nothing may change once bytes are given out
   return passes;
 }
 

@@ -81,8 +81,8 @@ class ChunkPlanner {
           const Part last = values_.LastReadIn(received);
           node->attributes["released_after"] = std::string(1, PartLetter(last));
           if (last == Part::kBackwardWeight) node->attributes["group"] = int64_t{values_.GroupOf(received)};
-          const int in_flight = SlotsInFlight(simulation_, EdgeOfReceive(*graph, *node), ActionOfPart(last),
-                                              GroupReleased(received));
+          const int in_flight =
+              SlotsInFlight(simulation_, EdgeOfReceive(*graph, *node), ActionOfPart(last), GroupReleased(received));
           slots = Slots(received, in_flight + 1);  // one to spare, since real times are no unit times
         }
         const int64_t channel = GetInt(node->attributes, "channel", -1);
@@ -263,7 +263,8 @@ absl::StatusOr<bool> PlanBuffers::Run(Module& module) const {
   const std::string before = Print(module);
   ASSIGN_OR_RETURN(const Simulation simulation, SimulateInUnitTimes(schedule, ChannelEdges(module)));
   std::vector<ChunkPlanner> planners;
-  for (int chunk = 0; chunk < config.stages; ++chunk) planners.emplace_back(module, ChunkId(chunk), schedule, simulation);
+  for (int chunk = 0; chunk < config.stages; ++chunk)
+    planners.emplace_back(module, ChunkId(chunk), schedule, simulation);
   absl::flat_hash_map<int64_t, int64_t> slots_of_channel;
   for (ChunkPlanner& planner : planners) planner.PlanReceives(&slots_of_channel);
   for (ChunkPlanner& planner : planners) planner.PlanResults(slots_of_channel);

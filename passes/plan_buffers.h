@@ -14,9 +14,9 @@ namespace pipeloom {
 //   %d.w = matmul(%x, %d.h)                          // ..., buffer 2 x 2 first_apart
 //   %d.w.acc = grad_accumulate(%d.w)                 // ..., buffer 2 x 1      the first addend is the accumulator
 //
-// A value that another part of its chunk reads has a slot for each micro-batch in flight under the schedule, and so many
-// that a group of micro-batches lies in one row of slots; a channel has one more than its sender runs ahead
-// under the schedule, so that it seldom waits for one. No slot is padded: the stride is the value's size.
+// A value that another part of its chunk reads has a slot for each micro-batch in flight under the schedule, and so
+// many that a group of micro-batches lies in one row of slots; a channel has one more than its sender runs ahead under
+// the schedule, so that it seldom waits for one. No slot is padded: the stride is the value's size.
 class PlanBuffers : public Pass {
  public:
   absl::string_view name() const override { return "plan_buffers"; }

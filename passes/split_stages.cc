@@ -20,8 +20,8 @@ bool IsParameterOrConstant(const Value* value) {
 
 bool UsedByUpdateOnly(const UseMap& uses, const Value* value) {
   const std::vector<Use>& all = UsesOf(uses, value);
-  return !all.empty() && std::all_of(all.begin(), all.end(),
-                                     [](const Use& use) { return use.node->info.phase == Phase::kUpdate; });
+  return !all.empty() &&
+         std::all_of(all.begin(), all.end(), [](const Use& use) { return use.node->info.phase == Phase::kUpdate; });
 }
 
 // The chain that ends in the parameter gradient made by `last`, up to the node that contracts the rows; `last` alone
@@ -157,12 +157,13 @@ absl::StatusOr<bool> SplitStages::Run(Module& module) const {
   for (const Output& output : module.graphs[0]->outputs) {
     if (output.value->kind == Value::Kind::kResult) continue;
     return absl::UnimplementedError(absl::StrCat("output %", output.value->name, " of graph @",
-                                                 module.graphs[0]->name(), " is no node's result; pass it through copy"));
+                                                 module.graphs[0]->name(),
+                                                 " is no node's result; pass it through copy"));
   }
   for (const auto& node : module.graphs[0]->nodes()) {
     if (!node->info.stage) {
-      return absl::FailedPreconditionError(absl::StrCat("node ", node->op, " of cell ", node->info.cell,
-                                                        " has no stage; run assign_stages first"));
+      return absl::FailedPreconditionError(
+          absl::StrCat("node ", node->op, " of cell ", node->info.cell, " has no stage; run assign_stages first"));
     }
   }
   module.graphs = Splitter(*module.graphs[0]).Run(module.config.stages);

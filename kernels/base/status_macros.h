@@ -15,8 +15,8 @@
 #define PIPELOOM_CONCAT_INNER(a, b) a##b
 #define PIPELOOM_CONCAT(a, b) PIPELOOM_CONCAT_INNER(a, b)
 
-#define RETURN_IF_ERROR(expression)                                  \
-  do {                                                               \
+#define RETURN_IF_ERROR(expression)                                                                 \
+  do {                                                                                              \
     if (absl::Status pipeloom_status = (expression); !pipeloom_status.ok()) return pipeloom_status; \
   } while (false)
 
@@ -27,13 +27,13 @@
   if (!result.ok()) return std::move(result).status();        \
   target = *std::move(result)
 
-#define PIPELOOM_CHECK(condition, ...)                                                                    \
-  do {                                                                                                    \
-    if (!(condition)) {                                                                                   \
+#define PIPELOOM_CHECK(condition, ...)                                                                      \
+  do {                                                                                                      \
+    if (!(condition)) {                                                                                     \
       std::fprintf(stderr, "%s:%d: internal error, %s does not hold: %s\n", __FILE__, __LINE__, #condition, \
-                   absl::StrCat(__VA_ARGS__).c_str());                                                    \
-      std::abort();                                                                                       \
-    }                                                                                                     \
+                   absl::StrCat(__VA_ARGS__).c_str());                                                      \
+      std::abort();                                                                                         \
+    }                                                                                                       \
   } while (false)
 
 namespace pipeloom {

@@ -13,8 +13,6 @@ int64_t NumElements(const Shape& shape) {
 
 std::string ShapeToString(const Shape& shape) { return absl::StrCat("[", absl::StrJoin(shape, ", "), "]"); }
 
-std::string TensorType::ToString() const {
-  return absl::StrCat(Info(dtype).name, "[", absl::StrJoin(shape, ","), "]");
-}
+std::string TensorType::ToString() const { return absl::StrCat(Info(dtype).name, "[", absl::StrJoin(shape, ","), "]"); }
 
 }  // namespace pipeloom

@@ -27,8 +27,8 @@ class Kernel {
  public:
   virtual ~Kernel() = default;
 
-  // `operands` are the addresses of the inputs, then of the outputs, dense row-major as the spec says and aligned to the
-  // element; an output may be the same address as an input only where the op table allows it. `scratch` has
+  // `operands` are the addresses of the inputs, then of the outputs, dense row-major as the spec says and aligned to
+  // the element; an output may be the same address as an input only where the op table allows it. `scratch` has
   // scratch_bytes() bytes, aligned to 64. Allocates nothing (oneDNN's own calls aside). An error (a label out of range)
   // names the value and its position; outputs are then unspecified.
   virtual absl::Status Run(absl::Span<void* const> operands, void* scratch) = 0;

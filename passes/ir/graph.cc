@@ -82,7 +82,8 @@ Node* Graph::AddTypedNode(absl::string_view op, std::vector<Value*> operands, At
 }
 
 void Graph::ReplaceUses(const Value* from, Value* to) {
-  for (const auto& node : nodes_) std::replace(node->operands.begin(), node->operands.end(), const_cast<Value*>(from), to);
+  for (const auto& node : nodes_)
+    std::replace(node->operands.begin(), node->operands.end(), const_cast<Value*>(from), to);
   for (Output& output : outputs) {
     if (output.value == from) output.value = to;
   }

@@ -20,8 +20,8 @@ struct Node;
 enum class Phase { kForward, kBackward, kUpdate };
 // How often: once a micro-batch, or once a step.
 enum class Rate { kMicro, kStep };
-// What part of a chunk's work a split graph is; the letters are those of the schedules. W holds the nodes that serve one
-// parameter's gradient only, R what is done once a step to gradients and outputs, U the writes to parameters.
+// What part of a chunk's work a split graph is; the letters are those of the schedules. W holds the nodes that serve
+// one parameter's gradient only, R what is done once a step to gradients and outputs, U the writes to parameters.
 enum class Part { kForward, kBackwardInput, kBackwardWeight, kReduce, kUpdate };
 inline constexpr Part kParts[] = {Part::kForward, Part::kBackwardInput, Part::kBackwardWeight, Part::kReduce,
                                   Part::kUpdate};

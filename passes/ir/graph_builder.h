@@ -8,8 +8,8 @@
 
 namespace pipeloom {
 
-// Appends nodes that share one NodeInfo. For code whose types fit by construction (gradient rules, passes): a type error
-// is a bug there and ends the process.
+// Appends nodes that share one NodeInfo. For code whose types fit by construction (gradient rules, passes): a type
+// error is a bug there and ends the process.
 class GraphBuilder {
  public:
   GraphBuilder(Graph& graph, NodeInfo info) : graph_(graph), info_(std::move(info)) {}

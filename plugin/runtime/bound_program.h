@@ -26,9 +26,7 @@ struct BoundOperand {
   bool first_apart = false;
   bool per_group = false;
 
-  char* Address(int unit) const {
-    return *base + stride * (first_apart ? std::min(unit, 1) : unit % slots);
-  }
+  char* Address(int unit) const { return *base + stride * (first_apart ? std::min(unit, 1) : unit % slots); }
 };
 
 struct BoundLaunch {
@@ -60,16 +58,16 @@ struct BoundProgram {
     for (size_t i = 0; i < inputs.size(); ++i) addresses[i] = static_cast<char*>(inputs[i].data);
   }
 
-  std::vector<Buffer> buffers;     // of all chunks
+  std::vector<Buffer> buffers;  // of all chunks
   std::vector<Tensor> constants;
-  std::vector<char*> addresses;    // of the step's inputs first; never grows after Bind
+  std::vector<char*> addresses;  // of the step's inputs first; never grows after Bind
   std::vector<BoundChannel> channels;
   std::vector<std::array<std::vector<BoundLaunch>, 5>> chunks;  // launches by Part
   std::vector<OutputRef> outputs;
   std::vector<BoundOperand> output_operands;
-  Buffer scratch;                     // of the kernel that needs most
-  std::vector<void*> kernel_operands; // room for the kernel that has most
-  std::vector<float> scalars;         // of the step
+  Buffer scratch;                      // of the kernel that needs most
+  std::vector<void*> kernel_operands;  // room for the kernel that has most
+  std::vector<float> scalars;          // of the step
   std::vector<RankId> scalar_owners;
 };
 

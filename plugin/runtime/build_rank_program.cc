@@ -167,8 +167,8 @@ class ChunkBuilder {
     switch (root->kind) {
       case Value::Kind::kInput:
         ref.space = OperandRef::Space::kInput;
-        ref.index = static_cast<int>(std::find(step_.inputs.begin(), step_.inputs.end(), root->name) -
-                                     step_.inputs.begin());
+        ref.index =
+            static_cast<int>(std::find(step_.inputs.begin(), step_.inputs.end(), root->name) - step_.inputs.begin());
         if (root->batch_axis) {
           ref.stride = root->type.bytes() / micro_batches_;
           ref.slots = micro_batches_;
@@ -194,7 +194,7 @@ class ChunkBuilder {
     if (root->placement->space == Placement::Space::kChannel) {
       ref.index = channel_index_.at(ref.index);
       ref.space = program_.channels[static_cast<size_t>(ref.index)].sends ? OperandRef::Space::kSendChannel
-                                                                         : OperandRef::Space::kReceiveChannel;
+                                                                          : OperandRef::Space::kReceiveChannel;
     }
     return ref;
   }

@@ -12,12 +12,10 @@ namespace pipeloom {
 absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(const RankProgram& program, const KernelRegistry& registry,
                                                            ParameterStore& parameters, Transport& transport,
                                                            ChannelTag first_tag, std::chrono::milliseconds deadline) {
-  ASSIGN_OR_RETURN(Exchange exchange,
-                   Exchange::Open(transport, first_tag, static_cast<int>(program.scalars.size())));
+  ASSIGN_OR_RETURN(Exchange exchange, Exchange::Open(transport, first_tag, static_cast<int>(program.scalars.size())));
   ASSIGN_OR_RETURN(std::unique_ptr<BoundProgram> bound,
                    BoundProgram::Bind(program, registry, parameters, transport, ChannelTag(first_tag.value() + 1)));
-  return std::unique_ptr<Executor>(
-      new Executor(program, transport, std::move(bound), std::move(exchange), deadline));
+  return std::unique_ptr<Executor>(new Executor(program, transport, std::move(bound), std::move(exchange), deadline));
 }
 
 Executor::Executor(const RankProgram& program, Transport& transport, std::unique_ptr<BoundProgram> bound,
@@ -69,10 +67,12 @@ absl::Status Executor::Do(const Action& action) {
   const int micro_batch = action.micro_batch.value();
   switch (action.kind) {
     case ActionKind::kReduce:
-      for (size_t i = 0; i < bound_->chunks.size(); ++i) RETURN_IF_ERROR(RunPart(static_cast<int>(i), Part::kReduce, 0));
+      for (size_t i = 0; i < bound_->chunks.size(); ++i)
+        RETURN_IF_ERROR(RunPart(static_cast<int>(i), Part::kReduce, 0));
       return absl::OkStatus();
     case ActionKind::kStep:
-      for (size_t i = 0; i < bound_->chunks.size(); ++i) RETURN_IF_ERROR(RunPart(static_cast<int>(i), Part::kUpdate, 0));
+      for (size_t i = 0; i < bound_->chunks.size(); ++i)
+        RETURN_IF_ERROR(RunPart(static_cast<int>(i), Part::kUpdate, 0));
       ReleaseStepChannels();
       return absl::OkStatus();
     case ActionKind::kExchange:
@@ -220,8 +220,9 @@ absl::Status Executor::CheckScalars() const {
   if (!trains_) return absl::OkStatus();
   for (const float scalar : bound_->scalars) {
     if (std::isfinite(scalar)) continue;
-    return absl::OutOfRangeError(absl::StrCat("the loss of step ", step_, " is ", scalar,
-                                              "; no parameter was changed; lower the learning rate or look at the data"));
+    return absl::OutOfRangeError(
+        absl::StrCat("the loss of step ", step_, " is ", scalar,
+                     "; no parameter was changed; lower the learning rate or look at the data"));
   }
   return absl::OkStatus();
 }

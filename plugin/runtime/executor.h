@@ -26,9 +26,9 @@ class Executor {
                                                           ParameterStore& parameters, Transport& transport,
                                                           ChannelTag first_tag, std::chrono::milliseconds deadline);
 
-  // One step. Writes the outputs that this rank makes; rank 0 writes the scalar ones. The error of this rank poisons the
-  // transport and names rank, action and node; that of another rank is returned as that rank gave it. A scalar output
-  // of training that is not finite is refused by all ranks alike, before the update, and poisons nothing.
+  // One step. Writes the outputs that this rank makes; rank 0 writes the scalar ones. The error of this rank poisons
+  // the transport and names rank, action and node; that of another rank is returned as that rank gave it. A scalar
+  // output of training that is not finite is refused by all ranks alike, before the update, and poisons nothing.
   absl::Status Run(absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs);
 
   // How long each action of the program took, summed over all steps so far.

@@ -30,8 +30,8 @@ std::string LaunchToString(const Launch& launch) {
   if (launch.channel >= 0) absl::StrAppend(&text, " channel ", launch.channel);
   if (launch.group > 1) absl::StrAppend(&text, " each ", launch.group, " micro-batches");
   absl::StrAppend(&text, " [", absl::StrJoin(launch.operands, "; ", [](std::string* out, const OperandRef& ref) {
-                    absl::StrAppend(out, RefToString(ref));
-                  }));
+    absl::StrAppend(out, RefToString(ref));
+  }));
   return absl::StrCat(text, "]  // ", launch.place, "\n");
 }
 
@@ -77,8 +77,8 @@ std::string RankProgramToString(const RankProgram& program) {
                     "\n");
   }
   absl::StrAppend(&text, "  ", absl::StrJoin(program.actions, " ", [](std::string* out, const Action& action) {
-                    absl::StrAppend(out, ActionToString(action));
-                  }));
+    absl::StrAppend(out, ActionToString(action));
+  }));
   return text + "\n";
 }
 

@@ -14,8 +14,8 @@
 
 namespace pipeloom {
 
-// Where an operand of a launch lies. `index` names a buffer of the chunk, a channel, an input of the step, a parameter or
-// a constant of the rank. Unit u (a micro-batch, or a group of them) lies `stride` bytes after unit u - 1, in slot
+// Where an operand of a launch lies. `index` names a buffer of the chunk, a channel, an input of the step, a parameter
+// or a constant of the rank. Unit u (a micro-batch, or a group of them) lies `stride` bytes after unit u - 1, in slot
 // u % slots; with `first_apart` in slot min(u, 1).
 struct OperandRef {
   enum class Space { kBuffer, kSendChannel, kReceiveChannel, kInput, kParameter, kConstant };
@@ -55,8 +55,8 @@ struct ChunkProgram {
 // One end of a channel that this rank holds. A channel for values of rate step has rounds of one message.
 struct RankChannel {
   ChannelSpec spec;
-  ChunkId chunk;                // of this end
-  Part part = Part::kForward;   // that sends or receives
+  ChunkId chunk;               // of this end
+  Part part = Part::kForward;  // that sends or receives
   bool sends = false;
   // A sending end whose value a kernel makes in the slot itself; otherwise `copied_from` is where it is made.
   bool direct = false;

@@ -56,8 +56,8 @@ class ThreadSession : public Session {
 
   absl::StatusOr<int> Load(const CompiledProgram& program) override {
     if (program.ranks.size() != ranks_.size()) {
-      return absl::InvalidArgumentError(absl::StrCat("the program is for ", program.ranks.size(),
-                                                     " ranks; the session has ", ranks_.size()));
+      return absl::InvalidArgumentError(
+          absl::StrCat("the program is for ", program.ranks.size(), " ranks; the session has ", ranks_.size()));
     }
     RETURN_IF_ERROR(CheckUsable());
     const ChannelTag first_tag(next_tag_);
@@ -65,9 +65,9 @@ class ThreadSession : public Session {
       Rank& rank = ranks_[static_cast<size_t>(index)];
       const RankProgram& mine = program.ranks[static_cast<size_t>(index)];
       SetComputeThreads(mine.threads);
-      ASSIGN_OR_RETURN(std::unique_ptr<Executor> executor,
-                       Executor::Create(mine, rank.registry, rank.parameters, *rank.transport, first_tag,
-                                        options_.deadline));
+      ASSIGN_OR_RETURN(
+          std::unique_ptr<Executor> executor,
+          Executor::Create(mine, rank.registry, rank.parameters, *rank.transport, first_tag, options_.deadline));
       rank.executors.push_back(std::move(executor));
       return absl::OkStatus();
     }));

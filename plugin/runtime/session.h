@@ -32,10 +32,11 @@ class Session {
   virtual absl::StatusOr<int> Load(const CompiledProgram& program) = 0;
 
   // Runs one step. `inputs` and `outputs` in the order of the step graph's, with the types of the whole batch
-  // (CompiledProgram::inputs and outputs); the outputs are written where they point to. InvalidArgument, before anything
-  // runs, for wrong types. Allocates nothing from the third step of a program on. An error on one rank ends the step on all with that error, which names rank, action and cell; then
-  // no parameter has changed, unless the error arose in the update itself. A loss that is not finite is such an error
-  // too. After an error in a rank the session can only be read.
+  // (CompiledProgram::inputs and outputs); the outputs are written where they point to. InvalidArgument, before
+  // anything runs, for wrong types. Allocates nothing from the third step of a program on. An error on one rank ends
+  // the step on all with that error, which names rank, action and cell; then no parameter has changed, unless the error
+  // arose in the update itself. A loss that is not finite is such an error too. After an error in a rank the session
+  // can only be read.
   virtual absl::Status Run(int program, absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs) = 0;
 
   // How long the actions of each rank took, summed over all steps of a program so far.

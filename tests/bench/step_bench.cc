@@ -126,8 +126,8 @@ absl::StatusOr<double> SimulatedStep(const std::vector<RankTimes>& ranks, const 
   ScheduleCosts costs;
   double end = 0;
   for (const RankTimes& rank : ranks) {
-    costs.chunks.push_back({rank.forward / micro_batches, rank.input_gradient / micro_batches,
-                            rank.weight_gradient / micro_batches, 1.0});
+    costs.chunks.push_back(
+        {rank.forward / micro_batches, rank.input_gradient / micro_batches, rank.weight_gradient / micro_batches, 1.0});
     end = std::max(end, rank.end);
   }
   for (int chunk = 0; chunk + 1 < kStages; ++chunk) {

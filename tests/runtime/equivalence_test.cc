@@ -15,7 +15,8 @@ constexpr int kClasses = 7;
 
 // Biases, each activation, momentum.
 const Network& Mlp() {
-  static const Network& network = *new Network{R"(
+  static const Network& network =
+      *new Network{R"(
 graph @step(%x: f32[{rows},13] {batch_axis=0}, %label: i32[{rows}] {batch_axis=0}) -> (%loss {reduce="{reduce}"}) {
   %w1 = param "a.weight" : f32[13,24]
   %b1 = param "a.bias" : f32[24]
@@ -33,9 +34,8 @@ graph @step(%x: f32[{rows},13] {batch_axis=0}, %label: i32[{rows}] {batch_axis=0
   %loss = softmax_cross_entropy(%y, %label) : f32[]  // forward
 } update sgd {lr=0.1, momentum=0.9, nesterov, weight_decay=0.01}
 )",
-                                                {"a", "b", "c"},
-                                                {"a.weight", "a.bias", "b.weight", "b.bias", "c.weight",
-                                                 "accum.a.weight", "accum.b.bias"}};
+                   {"a", "b", "c"},
+                   {"a.weight", "a.bias", "b.weight", "b.bias", "c.weight", "accum.a.weight", "accum.b.bias"}};
   return network;
 }
 
@@ -54,8 +54,8 @@ graph @step(%x: f32[{rows},7] {batch_axis=0}, %label: i32[{rows}] {batch_axis=0}
   %loss = softmax_cross_entropy(%y, %label) : f32[]  // forward
 } update adam {lr=0.01}
 )",
-                                                {"first", "middle", "last"},
-                                                {"table", "middle", "moment1.table", "moment2.middle"}};
+                                               {"first", "middle", "last"},
+                                               {"table", "middle", "moment1.table", "moment2.middle"}};
   return network;
 }
 
@@ -110,8 +110,8 @@ graph @step(%x: f32[{rows},6] {batch_axis=0}, %t: f32[{rows},6] {batch_axis=0}) 
   for (int i = 0; i < 8; ++i) absl::StrAppend(&network.text, "  %w", i, " = param \"w", i, "\" : f32[6,6]\n");
   for (int i = 0; i < 8; ++i) {
     absl::StrAppend(&network.text, "  %a", i, " = matmul(%", i == 0 ? "x" : absl::StrCat("h", i - 1), ", %w", i,
-                    ") : f32[{rows},6]  // cell", i, ", forward\n  %h", i, " = tanh(%a", i, ") : f32[{rows},6]  // cell",
-                    i, ", forward\n");
+                    ") : f32[{rows},6]  // cell", i, ", forward\n  %h", i, " = tanh(%a", i,
+                    ") : f32[{rows},6]  // cell", i, ", forward\n");
     network.cells.push_back(absl::StrCat("cell", i));
     network.parameters.push_back(absl::StrCat("w", i));
   }
@@ -137,13 +137,13 @@ TEST(LongSkipTest, SameBitsOverManyStages) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Networks, EquivalenceTest,
-    testing::Values(Case{"mlp_1", Mlp, 12, 1}, Case{"mlp_2", Mlp, 12, 2}, Case{"mlp_4", Mlp, 32, 4},
-                    Case{"mlp_rows_of_50", Mlp, 250, 5}, Case{"mlp_rows_of_128", Mlp, 512, 4},
-                    Case{"mlp_16", Mlp, 16, 16}, Case{"tied_1", Tied, 6, 1}, Case{"tied_3", Tied, 12, 3},
-                    Case{"tied_4", Tied, 32, 4}, Case{"tied_rows_of_40", Tied, 440, 11}),
-    [](const testing::TestParamInfo<Case>& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Networks, EquivalenceTest,
+                         testing::Values(Case{"mlp_1", Mlp, 12, 1}, Case{"mlp_2", Mlp, 12, 2},
+                                         Case{"mlp_4", Mlp, 32, 4}, Case{"mlp_rows_of_50", Mlp, 250, 5},
+                                         Case{"mlp_rows_of_128", Mlp, 512, 4}, Case{"mlp_16", Mlp, 16, 16},
+                                         Case{"tied_1", Tied, 6, 1}, Case{"tied_3", Tied, 12, 3},
+                                         Case{"tied_4", Tied, 32, 4}, Case{"tied_rows_of_40", Tied, 440, 11}),
+                         [](const testing::TestParamInfo<Case>& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace pipeloom
