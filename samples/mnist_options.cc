@@ -38,8 +38,8 @@ constexpr char kUsage[] =
     "Trains a small network on handwritten digits, as a pipeline of stages.\n"
     "bazel run -c opt //samples:mnist_pipeline -- --stages=3 --schedule=gpipe";
 
-std::string Absolute(const std::string& path, const std::string& working_directory) {
-  if (path.empty() || path[0] == '/') return path;
+std::string From(const std::string& working_directory, const std::string& path) {
+  if (working_directory.empty() || path.empty() || path[0] == '/') return path;
   return absl::StrCat(working_directory, "/", path);
 }
 
@@ -51,7 +51,8 @@ absl::Status CheckAtLeast(absl::string_view flag, int64_t value, int64_t least) 
 // Better now than after all epochs.
 absl::Status CheckCanWrite(absl::string_view flag, const std::string& path) {
   if (path.empty()) return absl::OkStatus();
-  const std::string folder = path.substr(0, path.rfind('/') + 1);
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
   if (access(folder.c_str(), W_OK | X_OK) == 0) return absl::OkStatus();
   return absl::ErrnoToStatus(errno, absl::StrCat("--", flag, "=", path, ": nothing can be written to folder ", folder,
                                                  "; make it, or give another"));
@@ -94,10 +95,10 @@ absl::StatusOr<MnistOptions> ReadOptions(int argc, char** argv, const std::strin
   options.lr = absl::GetFlag(FLAGS_lr);
   options.optimizer = absl::GetFlag(FLAGS_optimizer);
   options.loss_reduction = absl::GetFlag(FLAGS_loss_reduction);
-  options.losses_out = Absolute(absl::GetFlag(FLAGS_losses_out), working_directory);
-  options.weights_out = Absolute(absl::GetFlag(FLAGS_weights_out), working_directory);
-  options.dump_dir = Absolute(absl::GetFlag(FLAGS_dump_dir), working_directory);
-  options.data_dir = Absolute(absl::GetFlag(FLAGS_data_dir), working_directory);
+  options.losses_out = From(working_directory, absl::GetFlag(FLAGS_losses_out));
+  options.weights_out = From(working_directory, absl::GetFlag(FLAGS_weights_out));
+  options.dump_dir = From(working_directory, absl::GetFlag(FLAGS_dump_dir));
+  options.data_dir = From(working_directory, absl::GetFlag(FLAGS_data_dir));
   if (options.data_dir.empty()) options.data_dir = digits;
   RETURN_IF_ERROR(Check(options));
   return options;

@@ -27,8 +27,8 @@ struct MnistOptions {
 };
 
 // Reads the command line; ends the process for --help and for flags that do not parse. Paths are taken relative to
-// `working_directory`; `digits` is the data folder where none is given. InvalidArgument for values that cannot be and
-// for files that could not be written at the end.
+// `working_directory` ("": that of the process); `digits` is the data folder where none is given. InvalidArgument for
+// values that cannot be and for files that could not be written at the end.
 absl::StatusOr<MnistOptions> ReadOptions(int argc, char** argv, const std::string& working_directory,
                                          const std::string& digits);
 

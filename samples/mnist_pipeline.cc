@@ -106,7 +106,7 @@ std::string DigitsFolder(const std::string& program) {
 // Where the user typed the command; `bazel run` starts programs elsewhere.
 std::string WorkingDirectory() {
   const char* typed_in = std::getenv("BUILD_WORKING_DIRECTORY");
-  return typed_in != nullptr ? typed_in : ".";
+  return typed_in != nullptr ? typed_in : "";
 }
 
 }  // namespace

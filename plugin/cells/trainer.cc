@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "kernels/base/nearest_names.h"
 #include "kernels/base/status_macros.h"
 
@@ -86,10 +87,20 @@ absl::StatusOr<const Trainer::Loaded*> Trainer::Load(absl::StatusOr<Module> modu
   std::vector<std::string> parameters;
   for (const Value* parameter : module->graphs[0]->parameters()) parameters.push_back(parameter->parameter);
   CompileOptions compile_options;
-  compile_options.dump_dir = options_.dump_dir;
+  if (!options_.dump_dir.empty()) {
+    compile_options.dump_dir =
+        absl::StrCat(options_.dump_dir, &programs == &step_programs_ ? "/step_" : "/predict_", programs.size());
+  }
   ASSIGN_OR_RETURN(const CompiledProgram program, Compile(*std::move(module), compile_options));
   const bool print_table = &programs == &step_programs_ && programs.empty() && options_.table != nullptr;
-  if (print_table) *options_.table << StageTable(program.stages) << std::flush;
+  if (print_table) {
+    *options_.table << StageTable(program.stages);
+    if (!program.untrained.empty()) {
+      *options_.table << "not trained, since the loss does not depend on them: "
+                      << absl::StrJoin(program.untrained, ", ") << "\n";
+    }
+    options_.table->flush();
+  }
 
   // Read before, written after: a program may be the first to use a parameter on a stage, where it holds zeros.
   TensorMap values;

@@ -23,8 +23,9 @@ struct TrainerOptions {
   std::string schedule = PipelineConfig().schedule;
   int threads = PipelineConfig().threads;                          // compute threads a stage
   std::chrono::milliseconds deadline = SessionOptions().deadline;  // of any wait for another stage
-  std::string dump_dir = CompileOptions().dump_dir;                // "": nothing is written
-  std::ostream* table = &std::cout;                                // gets the table of the stages; may be null
+  // Each program gets a folder in it, step_0, predict_0, step_1 (for other inputs), ...; "": nothing is written.
+  std::string dump_dir = CompileOptions().dump_dir;
+  std::ostream* table = &std::cout;  // gets the table of the stages; may be null
 };
 
 // Trains a pipeline of cells, and predicts with it:

@@ -284,6 +284,35 @@ TEST(Trainer, PrintsTheTableOfStagesOnce) {
   EXPECT_EQ(table.str(), text);
 }
 
+TEST(Trainer, TheTableHasTheCellsThatAreFusedIntoOthers) {
+  auto net = std::make_shared<SequentialCell>();
+  net->Append<Dense>(1, 1);
+  net->Append<ReLU>();
+  net->Append<Dense>(1, 1);
+  std::ostringstream table;
+  TrainerOptions options = Quiet(1);
+  options.table = &table;
+  const auto trainer = Make(Pipeline(std::make_shared<WithLossCell>(net, std::make_shared<MSELoss>()), 1),
+                            SGD(net->TrainableParams(), 0.1), options);
+  Tensor x = Floats({2, 1}, {1, 2});
+  ASSERT_TRUE(trainer->CompileStep({x.view(), x.view()}).ok());
+  EXPECT_THAT(table.str(), HasSubstr("_backbone.0, _backbone.1, _backbone.2, _loss_fn"));
+}
+
+TEST(Trainer, DumpsEachProgramIntoAFolderOfItsOwn) {
+  TrainerOptions options = Quiet(2);
+  options.dump_dir = testing::TempDir() + "/dump";
+  AffineTrainer affine(options);
+  ASSERT_TRUE(affine.Step().ok());
+  ASSERT_TRUE(affine.trainer->Predict({affine.x.view()}).ok());
+  for (const auto& [program, schedule] : {std::pair("step_0", "1f1b"), std::pair("predict_0", "forward")}) {
+    const absl::StatusOr<std::string> text = ReadFile(options.dump_dir + "/" + program + "/10_plan_buffers.txt");
+    ASSERT_TRUE(text.ok()) << text.status();
+    EXPECT_THAT(*text, HasSubstr(schedule));
+    EXPECT_TRUE(ReadFile(options.dump_dir + "/" + program + "/rank_programs.txt").ok());
+  }
+}
+
 TEST(Trainer, RefusesWrongInputsAndGoesOn) {
   AffineTrainer affine;
   Tensor x3 = Floats({3, 3}, std::vector<float>(9));
