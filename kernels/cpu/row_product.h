@@ -6,8 +6,8 @@
 namespace pipeloom {
 
 // c[m,n] = a[m,k] x b, b plain: [k,n], or [n,k] where it is transposed. Made for the few rows of a small micro-batch:
-// there oneDNN's brgemm first copies all of a plain b, which costs as much as the product itself. Measured at 8 rows, this
-// takes half of brgemm's time (b transposed: 0.6 of it); at 32 they are about equal, and at 128 brgemm is the better one.
+// there oneDNN's brgemm first copies all of a plain b, which costs as much as the product itself. Measured at 8 rows,
+// this takes half of brgemm's time (b transposed: 0.6 of it); at 32 they are about equal, at 128 brgemm is better.
 using RowProduct = void (*)(const float* a, const float* b, float* c, int64_t m, int64_t k, int64_t n);
 
 // nullptr where the machine has no AVX-512. Every element of c is one chain of fused multiply-adds in an order that
