@@ -19,9 +19,11 @@ void RegisterCpuKernels(KernelRegistry& registry) {
   RegisterOptimizerKernels(registry);
 }
 
-void SetComputeThreads(int threads) {
+ScopedComputeThreads::ScopedComputeThreads(int threads) : before_(omp_get_max_threads()) {
   PIPELOOM_CHECK(threads > 0, threads, " compute threads");
   omp_set_num_threads(threads);
 }
+
+ScopedComputeThreads::~ScopedComputeThreads() { omp_set_num_threads(before_); }
 
 }  // namespace pipeloom

@@ -12,10 +12,19 @@ inline constexpr char kCpuDevice[] = "cpu";
 // there are where oneDNN has its brgemm implementation (design, section 5).
 void RegisterCpuKernels(KernelRegistry& registry);
 
-// Fixes how many threads oneDNN computes with when kernels run on the **calling** thread: OpenMP keeps this number a
-// thread, and a new thread starts with one a core. Each rank's thread calls it once before its first Run, with the
-// `threads` of its kernels' specs, since a primitive is planned for that number.
-void SetComputeThreads(int threads);
+// How many threads oneDNN computes with on the **calling** thread, as long as this lives; then the number from before
+// holds again. OpenMP keeps the number a thread, and a new thread starts with one a core. A rank runs kernels under the
+// `threads` of their specs, since a primitive is planned for that number.
+class ScopedComputeThreads {
+ public:
+  explicit ScopedComputeThreads(int threads);
+  ~ScopedComputeThreads();
+  ScopedComputeThreads(const ScopedComputeThreads&) = delete;
+  ScopedComputeThreads& operator=(const ScopedComputeThreads&) = delete;
+
+ private:
+  const int before_;
+};
 
 }  // namespace pipeloom
 

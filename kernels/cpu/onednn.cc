@@ -1,7 +1,5 @@
 #include "kernels/cpu/onednn.h"
 
-#include <omp.h>
-
 #include "absl/strings/str_cat.h"
 #include "oneapi/dnnl/dnnl_debug.h"
 
@@ -22,12 +20,6 @@ absl::Status StatusFromOneDnn(dnnl_status_t code, absl::string_view what) {
       return absl::InternalError(message);
   }
 }
-
-ScopedComputeThreads::ScopedComputeThreads(int threads) : before_(omp_get_max_threads()) {
-  omp_set_num_threads(threads);
-}
-
-ScopedComputeThreads::~ScopedComputeThreads() { omp_set_num_threads(before_); }
 
 dnnl::memory::desc DenseDesc(const dnnl::memory::dims& dims, bool transposed) {
   dnnl::memory::dims strides(dims.size(), 1);

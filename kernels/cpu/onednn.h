@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "kernels/cpu/cpu_kernels.h"
 #include "oneapi/dnnl/dnnl.hpp"
 
 namespace pipeloom {
@@ -18,19 +19,6 @@ namespace pipeloom {
 
 // InvalidArgument, Unimplemented, ResourceExhausted or Internal, naming `what` and oneDNN's own word for `code`.
 absl::Status StatusFromOneDnn(dnnl_status_t code, absl::string_view what);
-
-// Sets the calling thread's number of compute threads and restores it. oneDNN plans a primitive for the number that it
-// finds when the primitive is made.
-class ScopedComputeThreads {
- public:
-  explicit ScopedComputeThreads(int threads);
-  ~ScopedComputeThreads();
-  ScopedComputeThreads(const ScopedComputeThreads&) = delete;
-  ScopedComputeThreads& operator=(const ScopedComputeThreads&) = delete;
-
- private:
-  int before_;
-};
 
 // make(engine), under `threads` compute threads, with what it throws turned into a Status about `what`.
 template <typename Make>

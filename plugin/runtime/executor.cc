@@ -26,6 +26,7 @@ Executor::Executor(const RankProgram& program, Transport& transport, std::unique
       deadline_(deadline),
       rank_(program.rank),
       micro_batches_(program.micro_batches),
+      threads_(program.threads),
       trains_(program.trains),
       scalars_(program.scalars) {
   for (const Action& action : program.actions) times_.push_back({action, {}, {}});

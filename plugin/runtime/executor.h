@@ -31,6 +31,8 @@ class Executor {
   // output of training that is not finite is refused by all ranks alike, before the update, and poisons nothing.
   absl::Status Run(absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs);
 
+  int threads() const { return threads_; }  // compute threads that its kernels were made for
+
   // How long each action of the program took, summed over all steps so far.
   const std::vector<ActionTime>& times() const { return times_; }
 
@@ -65,6 +67,7 @@ class Executor {
   const std::chrono::milliseconds deadline_;
   const RankId rank_;
   const int micro_batches_;
+  const int threads_;
   const bool trains_;
   std::vector<ActionTime> times_;  // the program's actions, in order
   const std::vector<ScalarOutput> scalars_;

@@ -1,7 +1,7 @@
 #include "plugin/runtime/rank_threads.h"
 
+#include <chrono>
 #include <exception>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -16,45 +16,56 @@ absl::Status RunGuarded(const RankThreads::Job& job, int rank) {
   }
 }
 
+// Spins until `ready` or for about as long as a sleeping thread takes to wake up.
+template <typename Ready>
+void SpinFor(const Ready& ready) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(50);
+  while (!ready() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+}
+
 }  // namespace
 
 RankThreads::RankThreads(int ranks) : statuses_(static_cast<size_t>(ranks)) {
-  for (int rank = 0; rank < ranks; ++rank) threads_.emplace_back([this, rank] { Loop(rank); });
+  for (int rank = 1; rank < ranks; ++rank) threads_.emplace_back([this, rank] { Loop(rank); });
 }
 
 RankThreads::~RankThreads() {
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    stop_ = true;
+    generation_ = -1;
   }
   start_.notify_all();
   for (std::thread& thread : threads_) thread.join();
 }
 
 absl::Span<const absl::Status> RankThreads::Run(const Job& job) {
-  std::unique_lock<std::mutex> lock(mutex_);
   job_ = &job;
   running_ = static_cast<int>(threads_.size());
-  ++generation_;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    ++generation_;
+  }
   start_.notify_all();
-  done_.wait(lock, [this] { return running_ == 0; });
+  statuses_[0] = RunGuarded(job, 0);
+  const auto all_done = [this] { return running_ == 0; };
+  SpinFor(all_done);
+  std::unique_lock<std::mutex> lock(mutex_);
+  done_.wait(lock, all_done);
   return statuses_;
 }
 
 void RankThreads::Loop(int rank) {
-  int64_t last = 0;
-  for (;;) {
-    const Job* job = nullptr;
+  for (int64_t last = 0;;) {
+    const auto has_job = [&] { return generation_ != last; };
+    SpinFor(has_job);
     {
       std::unique_lock<std::mutex> lock(mutex_);
-      start_.wait(lock, [&] { return stop_ || generation_ != last; });
-      if (stop_) return;
-      last = generation_;
-      job = job_;
+      start_.wait(lock, has_job);
     }
-    absl::Status status = RunGuarded(*job, rank);
+    last = generation_;
+    if (last < 0) return;
+    statuses_[static_cast<size_t>(rank)] = RunGuarded(*job_, rank);
     std::lock_guard<std::mutex> lock(mutex_);
-    statuses_[static_cast<size_t>(rank)] = std::move(status);
     if (--running_ == 0) done_.notify_one();
   }
 }

@@ -50,7 +50,9 @@ class ThreadSession : public Session {
       RegisterCpuKernels(ranks_[static_cast<size_t>(rank)].registry);
     }
     run_ = [this](int rank) {
-      return ranks_[static_cast<size_t>(rank)].executors[static_cast<size_t>(program_)]->Run(inputs_, outputs_);
+      Executor& executor = *ranks_[static_cast<size_t>(rank)].executors[static_cast<size_t>(program_)];
+      const ScopedComputeThreads threads(executor.threads());
+      return executor.Run(inputs_, outputs_);
     };
   }
 
@@ -64,7 +66,6 @@ class ThreadSession : public Session {
     const absl::Status loaded = FirstError(threads_.Run([&](int index) -> absl::Status {
       Rank& rank = ranks_[static_cast<size_t>(index)];
       const RankProgram& mine = program.ranks[static_cast<size_t>(index)];
-      SetComputeThreads(mine.threads);
       ASSIGN_OR_RETURN(
           std::unique_ptr<Executor> executor,
           Executor::Create(mine, rank.registry, rank.parameters, *rank.transport, first_tag, options_.deadline));

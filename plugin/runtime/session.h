@@ -19,8 +19,9 @@ struct SessionOptions {
   std::chrono::milliseconds deadline = std::chrono::seconds(300);
 };
 
-// The ranks of one pipeline, each a thread with its own compute threads, and the parameters that they hold. Programs
-// (training and inference, one for each batch shape) share ranks and parameters. Used by one thread at a time.
+// The ranks of one pipeline and the parameters that they hold. Each rank has its own compute threads; rank 0 runs on
+// the caller's thread, every other one on a thread of the session. Programs (training and inference, one for each batch
+// shape) share ranks and parameters. Used by one thread at a time.
 class Session {
  public:
   static absl::StatusOr<std::unique_ptr<Session>> Create(int ranks, const SessionOptions& options);

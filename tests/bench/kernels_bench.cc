@@ -20,7 +20,7 @@ TensorType F32(const Shape& shape) { return {DType::kFloat32, shape}; }
 void RunBenchmark(benchmark::State& state, const KernelSpec& spec, double flops, double bytes) {
   KernelRegistry registry;
   RegisterCpuKernels(registry);
-  SetComputeThreads(spec.threads);
+  const ScopedComputeThreads threads(spec.threads);
   absl::StatusOr<std::unique_ptr<Kernel>> kernel = registry.Create(kCpuDevice, spec);
   PIPELOOM_CHECK(kernel.ok(), kernel.status().ToString());
   std::vector<Tensor> tensors;

@@ -44,7 +44,7 @@ std::unique_ptr<Kernel> MakeKernel(const KernelRegistry& registry, const KernelS
 
 absl::Status RunKernel(const KernelRegistry& registry, const KernelSpec& spec, OperandMemory& memory) {
   ASSIGN_OR_RETURN(const std::unique_ptr<Kernel> kernel, registry.Create(kCpuDevice, spec));
-  SetComputeThreads(spec.threads);
+  const ScopedComputeThreads threads(spec.threads);
   Buffer scratch(kernel->scratch_bytes());
   return kernel->Run(memory.addresses(), scratch.data());
 }
