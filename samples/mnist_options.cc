@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
+#include <system_error>
 #include <vector>
 
 #include "absl/flags/flag.h"
@@ -51,6 +53,10 @@ absl::Status CheckAtLeast(absl::string_view flag, int64_t value, int64_t least) 
 // Better now than after all epochs.
 absl::Status CheckCanWrite(absl::string_view flag, const std::string& path) {
   if (path.empty()) return absl::OkStatus();
+  std::error_code is_none;
+  if (path.back() == '/' || std::filesystem::is_directory(path, is_none)) {
+    return absl::InvalidArgumentError(absl::StrCat("--", flag, "=", path, " is a folder; give a file in it"));
+  }
   const size_t slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
   if (access(folder.c_str(), W_OK | X_OK) == 0) return absl::OkStatus();
