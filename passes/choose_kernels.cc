@@ -1,6 +1,7 @@
 #include "passes/choose_kernels.h"
 
 #include <algorithm>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/status_macros.h"
@@ -11,6 +12,21 @@ namespace pipeloom {
 namespace {
 
 constexpr int64_t kRowsOfAGroup = 128;
+
+// Below these, measured on one core, brgemm's copy of the whole weight costs more than the product itself.
+constexpr int64_t kMostRowsOfRows = 16;
+constexpr int64_t kFewestColumnsOfRows = 64;
+constexpr int64_t kShortestSumOfTransposedRows = 128;
+
+std::string KernelOf(const Node& matmul, int threads) {
+  const bool transpose_b = GetBool(matmul.attributes, "transpose_b", false);
+  const Shape& a = matmul.operands[0]->type.shape;
+  const Shape& result = matmul.results[0]->type.shape;
+  const bool rows = threads == 1 && !GetBool(matmul.attributes, "transpose_a", false) &&
+                    result[0] <= kMostRowsOfRows && result[1] >= kFewestColumnsOfRows &&
+                    (!transpose_b || a[1] >= kShortestSumOfTransposedRows);
+  return rows ? "rows" : "brg";
+}
 
 // Sets an attribute; whether that changed it.
 bool Set(Node& node, absl::string_view name, const Attribute& value) {
@@ -69,7 +85,7 @@ absl::StatusOr<bool> ChooseKernels::Run(Module& module) const {
   for (auto& graph : module.graphs) {
     const UseMap uses = ComputeUses(*graph);
     for (const auto& node : graph->nodes()) {
-      if (node->op == "matmul") changed |= Set(*node, "kernel", std::string("brg"));
+      if (node->op == "matmul") changed |= Set(*node, "kernel", KernelOf(*node, module.config.threads));
       if (!IsGroupable(*graph, uses, *node)) continue;
       const int64_t group = GroupOf(*node, module.config.micro_batches);
       if (group > 1) changed |= Set(*node, "group", group);

@@ -12,7 +12,8 @@ namespace pipeloom {
 //   %d.w = matmul(%x, %d.y) {transpose_a}        ->  ... {group=4, kernel="brg", transpose_a}
 //   %d.b = reduce_sum(%d.y) {axes=[0]}           ->  ... {axes=[0], group=4}
 //
-// brg's rows do not depend on how many rows there are, nor on alignment or packing; other kernels' do. One multiply
+// brg (oneDNN's brgemm) and rows (our own product of a few rows with a large weight, which takes half of brgemm's time
+// there) give rows that do not depend on how many rows there are, nor on alignment; other kernels' do. One multiply
 // over 32 rows differs from four over 8 in most bits, so g = min(micro_batches, ceil(128 / rows)) may depend only on
 // the shape of one micro-batch, never on a stage, a schedule or a timing. From 128 rows up, more rows gain nothing.
 class ChooseKernels : public Pass {

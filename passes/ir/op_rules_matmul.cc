@@ -63,7 +63,7 @@ absl::StatusOr<std::vector<TensorType>> MatmulShape(OperandTypes operands, const
   }
   TensorType result{DType::kFloat32, {a[transpose_a ? 1 : 0], b[transpose_b ? 0 : 1]}};
   RETURN_IF_ERROR(CheckEpilogue(operands, attributes, result));
-  RETURN_IF_ERROR(WantOneOf(attributes, "kernel", "", {"", "brg"}));
+  RETURN_IF_ERROR(WantOneOf(attributes, "kernel", "", {"", "brg", "rows"}));
   RETURN_IF_ERROR(WantAtLeast(attributes, "group", 1, 1));
   return std::vector<TensorType>{std::move(result)};
 }
