@@ -159,6 +159,7 @@ absl::StatusOr<TensorMap> ParseSafetensors(absl::string_view bytes) {
     entries.push_back(std::move(entry));
   }
   std::vector<const Entry*> by_place;
+  by_place.reserve(entries.size());
   for (const Entry& entry : entries) by_place.push_back(&entry);
   RETURN_IF_ERROR(CheckCover(std::move(by_place), static_cast<int64_t>(data.size())));
 

@@ -135,6 +135,8 @@ absl::StatusOr<std::vector<Tensor>> Trainer::Predict(absl::Span<const TensorView
   ASSIGN_OR_RETURN(const Loaded* loaded, LoadPredict(inputs));
   std::vector<Tensor> outputs;
   std::vector<TensorView> views;
+  outputs.reserve(loaded->outputs.size());
+  views.reserve(loaded->outputs.size());
   for (const TensorType& type : loaded->outputs) outputs.emplace_back(type);
   for (Tensor& output : outputs) views.push_back(output.view());
   RETURN_IF_ERROR(session_->Run(loaded->number, inputs, views));
@@ -154,8 +156,9 @@ absl::Status Trainer::WriteParameters(TensorMap values) {
   for (const auto& [name, value] : values) {
     const CellTree::NamedParameter* named = tree_.FindParameter(name);
     if (named == nullptr) {
+      const std::vector<std::string> nearest = NearestFirst(name, ParameterNames(tree_));
       return absl::InvalidArgumentError(absl::StrCat("the network has no parameter '", name, "'; the nearest is '",
-                                                     NearestFirst(name, ParameterNames(tree_)).front(), "'"));
+                                                     nearest.empty() ? "" : nearest.front(), "'"));
     }
     const TensorType type{DType::kFloat32, named->parameter->shape()};
     if (value.type() != type) {
@@ -168,11 +171,12 @@ absl::Status Trainer::WriteParameters(TensorMap values) {
       return absl::InvalidArgumentError(absl::StrCat("there is no value for parameter '", named.name, "'"));
     }
   }
-  for (auto& [name, value] : values) {
-    if (auto it = not_used_yet_.find(name); it != not_used_yet_.end()) {
+  for (const CellTree::NamedParameter& named : tree_.parameters()) {
+    Tensor& value = values.at(named.name);
+    if (auto it = not_used_yet_.find(named.name); it != not_used_yet_.end()) {
       it->second = std::move(value);
     } else {
-      RETURN_IF_ERROR(session_->WriteParameter(name, value.view()));
+      RETURN_IF_ERROR(session_->WriteParameter(named.name, value.view()));
     }
   }
   return absl::OkStatus();

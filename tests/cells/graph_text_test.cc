@@ -26,6 +26,7 @@ std::string TextOf(Cell& cell, const std::vector<TensorType>& types) {
   Graph graph("cell");
   BuildContext context(*tree, cell.Parameters(), graph);
   std::vector<Var> inputs;
+  inputs.reserve(types.size());
   for (const TensorType& type : types) inputs.push_back(context.AddInput("x", type, 0));
   const std::vector<Var> outputs = context.Call(cell, inputs);
   if (!context.status().ok()) return context.status().ToString();

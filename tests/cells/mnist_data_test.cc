@@ -30,7 +30,7 @@ std::string Idx(const std::vector<uint32_t>& extents, const std::string& element
 
 // A folder with these two files; a file of no bytes at all is left out.
 std::string Folder(const std::string& name, const std::string& images, const std::string& labels) {
-  const std::string folder = testing::TempDir() + "/" + name;
+  std::string folder = testing::TempDir() + "/" + name;
   mkdir(folder.c_str(), 0777);
   if (!images.empty()) {
     EXPECT_TRUE(WriteFileAtomically(folder + "/train-images-idx3-ubyte", {images}).ok());

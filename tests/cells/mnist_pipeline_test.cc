@@ -180,8 +180,8 @@ TEST(MnistPipeline, RefusesBadFlagsBeforeTheFirstStep) {
 
 // A copy of the digits in which one file has been changed, or removed where `change` gives no bytes.
 std::string DamagedDigits(const std::string& name, const std::string& file,
-                          const std::function<std::string(std::string)>& change) {
-  const std::string folder = Path(name);
+                          const std::function<std::string(const std::string&)>& change) {
+  std::string folder = Path(name);
   for (const char* sub : {"", "/train", "/test"}) mkdir((folder + sub).c_str(), 0777);
   for (const char* each : {"train/train-images-idx3-ubyte", "train/train-labels-idx1-ubyte",
                            "test/t10k-images-idx3-ubyte", "test/t10k-labels-idx1-ubyte"}) {
@@ -194,9 +194,9 @@ std::string DamagedDigits(const std::string& name, const std::string& file,
 }
 
 TEST(MnistPipeline, RefusesMissingShortAndCorruptFiles) {
-  const auto none = [](std::string) { return std::string(); };
-  const auto half = [](std::string bytes) { return bytes.substr(0, bytes.size() / 2); };
-  const auto corrupt = [](std::string bytes) { return "x" + bytes.substr(1); };
+  const auto none = [](const std::string&) { return std::string(); };
+  const auto half = [](const std::string& bytes) { return bytes.substr(0, bytes.size() / 2); };
+  const auto corrupt = [](const std::string& bytes) { return "x" + bytes.substr(1); };
   const std::string missing = DamagedDigits("missing", "test/t10k-labels-idx1-ubyte", none);
   ExpectRefusal("--data_dir=" + missing, absl::StrCat("cannot open ", missing, "/test/t10k-labels-idx1-ubyte"));
   ExpectRefusal("--data_dir=no/such/folder", "cannot open no/such/folder/train/train-images-idx3-ubyte");

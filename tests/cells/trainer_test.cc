@@ -161,7 +161,7 @@ class Affine : public Cell {
 };
 
 struct AffineTrainer {
-  explicit AffineTrainer(TrainerOptions options = Quiet(2)) {
+  explicit AffineTrainer(const TrainerOptions& options = Quiet(2)) {
     net->SetSeed(2);
     trainer = Make(Pipeline(std::make_shared<WithLossCell>(net, std::make_shared<MSELoss>()), 2),
                    SGD(net->TrainableParams(), 0.1), options);
@@ -239,7 +239,7 @@ TEST(Trainer, RefusesACheckpointOfAnotherNetworkAndChangesNothing) {
     if (!to.empty()) values.emplace(to, Tensor(TensorType{DType::kFloat32, std::move(shape)}));
     const std::string path = testing::TempDir() + "/other";
     EXPECT_TRUE(WriteSafetensors(path, values).ok());
-    const std::string message(affine.trainer->LoadCheckpoint(path).message());
+    std::string message(affine.trainer->LoadCheckpoint(path).message());
     EXPECT_THAT(message, HasSubstr(path));
     return message;
   };
