@@ -101,7 +101,7 @@ TEST(Refusals, StagesOfCellsKeepTheOrderAndAddTheCellsOwn) {
   EXPECT_EQ(*stages, expected);
 }
 
-TEST(Refusals, BatchesThatDoNotDivide) {
+TEST(SpineCases, batch_not_divisible) {
   const std::vector<TensorType> batch = {{DType::kFloat32, {33, 6}}, {DType::kInt32, {33}}};
   EXPECT_EQ(MessageOf(std::make_shared<Network>(), 4, {}, batch),
             "batch 33 does not divide into 4 micro-batches; give a multiple of 4 or --micro_batches=3");

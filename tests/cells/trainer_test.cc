@@ -313,6 +313,26 @@ TEST(Trainer, DumpsEachProgramIntoAFolderOfItsOwn) {
   }
 }
 
+TEST(Trainer, PredictsWhereTheLossIsAloneOnTheLastStage) {
+  DenseOptions ones;
+  ones.has_bias = false;
+  ones.weight_init = Ones();
+  auto net = std::make_shared<SequentialCell>();
+  net->Append<Dense>(2, 1, ones).SetPipelineStage(0);
+  auto loss = std::make_shared<MSELoss>();
+  loss->SetPipelineStage(1);
+  const auto trainer =
+      Make(Pipeline(std::make_shared<WithLossCell>(net, loss), 1), SGD(net->TrainableParams(), 0.1), Quiet(2));
+  Tensor x = Floats({2, 2}, {1, 2, 3, 4});
+  Tensor target = Floats({2, 1}, {3, 7});
+  const absl::StatusOr<float> step = trainer->Step({x.view(), target.view()});
+  ASSERT_TRUE(step.ok()) << step.status();
+  EXPECT_EQ(*step, 0.0f);
+  const absl::StatusOr<std::vector<Tensor>> outputs = trainer->Predict({x.view()});
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  EXPECT_EQ(ValuesOf((*outputs)[0]), (std::vector<float>{3, 7}));
+}
+
 TEST(Trainer, RefusesWrongInputsAndGoesOn) {
   AffineTrainer affine;
   Tensor x3 = Floats({3, 3}, std::vector<float>(9));
