@@ -1,6 +1,7 @@
 #include "passes/insert_micro_batches.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -24,6 +25,11 @@ absl::StatusOr<bool> SliceInputs(Graph& graph, int count) {
   for (Value* input : inputs) {
     if (input->kind != Value::Kind::kInput || !input->batch_axis) continue;
     const int axis = *input->batch_axis;
+    const int64_t extent = input->type.shape[static_cast<size_t>(axis)];
+    if (extent > std::numeric_limits<int64_t>::max() / count) {
+      return absl::InvalidArgumentError(absl::StrCat("input %", input->name, ": ", count, " times extent ", extent,
+                                                     " of batch axis ", axis, " overflows; give fewer micro-batches"));
+    }
     input->type.shape[static_cast<size_t>(axis)] *= count;
     const Phase phase = graph.part == Part::kForward ? Phase::kForward : Phase::kBackward;
     ASSIGN_OR_RETURN(Node * slice,

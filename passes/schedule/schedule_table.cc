@@ -15,6 +15,9 @@
 namespace pipeloom {
 namespace {
 
+// Above it a schedule takes minutes to make and verify, and then more memory than there is.
+constexpr int64_t kMostSharesOfWork = int64_t{1} << 20;
+
 // Chunk c on rank c mod ranks: the next chunk is always on the next rank.
 RankId LoopPlacement(const ScheduleShape& shape, ChunkId chunk) { return RankId(chunk.value() % shape.ranks); }
 
@@ -64,6 +67,11 @@ absl::StatusOr<Schedule> MakeSchedule(absl::string_view name, int ranks, int mic
     return absl::InvalidArgumentError(absl::StrCat("schedule ", name, " over ", ranks, " ranks, ", micro_batches,
                                                    " micro-batches and ", chunks_per_rank,
                                                    " chunks a rank; give at least 1 of each"));
+  }
+  if (micro_batches > kMostSharesOfWork / ranks / chunks_per_rank) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "schedule ", name, " over ", ranks, " ranks, ", micro_batches, " micro-batches and ", chunks_per_rank,
+        " chunks a rank; their product is at most ", kMostSharesOfWork, ", give fewer micro-batches"));
   }
   const ScheduleShape shape{ranks, micro_batches, chunks_per_rank};
   if (absl::Status status = info->precondition(shape); !status.ok()) {

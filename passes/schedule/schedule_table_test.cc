@@ -84,6 +84,18 @@ TEST(MakeSchedule, RefusesCountsBelowOne) {
   }
 }
 
+TEST(MakeSchedule, RefusesMoreThanCanBeMade) {
+  EXPECT_TRUE(MakeSchedule("gpipe", 2, 1000, 1).ok());
+  for (const auto& [ranks, micro_batches] :
+       {std::tuple(1, (1 << 20) + 1), std::tuple(2, 1 << 20), std::tuple(2147483647, 2147483647)}) {
+    const absl::Status status = MakeSchedule("1f1b", ranks, micro_batches, 1).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(status.message(), absl::StrCat("schedule 1f1b over ", ranks, " ranks, ", micro_batches,
+                                             " micro-batches and 1 chunks a rank; their product is at most 1048576, "
+                                             "give fewer micro-batches"));
+  }
+}
+
 TEST(MakeSchedule, RefusesSeveralChunksOnARank) {
   for (const ScheduleInfo& info : ScheduleTable()) {
     const absl::Status status = MakeSchedule(info.name, 2, 4, 2).status();
