@@ -64,6 +64,24 @@ absl::Status CheckCanWrite(absl::string_view flag, const std::string& path) {
                                                  "; make it, or give another"));
 }
 
+// Weights are written beside their file and take its name at the end, so that a device would be gone.
+absl::Status CheckCanReplace(absl::string_view flag, const std::string& path) {
+  std::error_code is_none;
+  if (path.empty() || !std::filesystem::exists(path, is_none)) return absl::OkStatus();
+  if (std::filesystem::is_regular_file(path, is_none)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("--", flag, "=", path, " is no regular file; give another"));
+}
+
+absl::Status CheckAreTwoFiles(const MnistOptions& options) {
+  std::error_code is_none;
+  const bool same = std::filesystem::path(options.losses_out).lexically_normal() ==
+                        std::filesystem::path(options.weights_out).lexically_normal() ||
+                    std::filesystem::equivalent(options.losses_out, options.weights_out, is_none);
+  if (options.losses_out.empty() || !same) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--losses_out=", options.losses_out, " and --weights_out=", options.weights_out, " are one file; give two"));
+}
+
 absl::Status Check(const MnistOptions& options) {
   RETURN_IF_ERROR(CheckAtLeast("batch_size", options.batch_size, 1));
   RETURN_IF_ERROR(CheckAtLeast("micro_batches", options.micro_batches, 1));
@@ -74,7 +92,9 @@ absl::Status Check(const MnistOptions& options) {
         absl::StrCat("--optimizer=", options.optimizer, " is unknown; choose one of sgd, adam"));
   }
   RETURN_IF_ERROR(CheckCanWrite("losses_out", options.losses_out));
-  return CheckCanWrite("weights_out", options.weights_out);
+  RETURN_IF_ERROR(CheckCanWrite("weights_out", options.weights_out));
+  RETURN_IF_ERROR(CheckCanReplace("weights_out", options.weights_out));
+  return CheckAreTwoFiles(options);
 }
 
 }  // namespace

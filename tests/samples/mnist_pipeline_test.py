@@ -178,6 +178,8 @@ class Refusals(InFolder):
 
     def test_flags(self):
         folder = self.path("nowhere")
+        pipe = self.path("pipe")
+        os.mkfifo(pipe)
         for flag, *texts in (
             ("--stages=two", "stages", "two"),
             ("--micro_batches=3", "batch 32", "3 micro-batches",
@@ -192,6 +194,10 @@ class Refusals(InFolder):
             ("--weights_out=" + self.folder, "--weights_out", self.folder),
             ("--weights_out=" + self.folder + "/", "--weights_out",
              self.folder),
+            ("--weights_out=" + pipe, "--weights_out", pipe,
+             "no regular file"),
+            ("--losses_out=" + self.path("weights"), "one file", "give two"),
+            ("--losses_out=" + self.path("./weights"), "one file"),
             ("--dump_dir=/proc/dump", "/proc/dump"),
             ("--data_dir=" + folder, folder + "/train/train-images-idx3-ubyte",
              "missing"),
