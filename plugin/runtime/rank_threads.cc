@@ -26,10 +26,17 @@ void SpinFor(const Ready& ready) {
 }  // namespace
 
 RankThreads::RankThreads(int ranks) : statuses_(static_cast<size_t>(ranks)) {
-  for (int rank = 1; rank < ranks; ++rank) threads_.emplace_back([this, rank] { Loop(rank); });
+  try {
+    for (int rank = 1; rank < ranks; ++rank) threads_.emplace_back([this, rank] { Loop(rank); });
+  } catch (...) {
+    Stop();
+    throw;
+  }
 }
 
-RankThreads::~RankThreads() {
+RankThreads::~RankThreads() { Stop(); }
+
+void RankThreads::Stop() {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     generation_ = -1;

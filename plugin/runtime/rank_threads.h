@@ -19,6 +19,7 @@ class RankThreads {
  public:
   using Job = std::function<absl::Status(int rank)>;
 
+  // Throws std::system_error where the system gives no more threads.
   explicit RankThreads(int ranks);
   ~RankThreads();
 
@@ -28,6 +29,7 @@ class RankThreads {
 
  private:
   void Loop(int rank);
+  void Stop();
 
   std::mutex mutex_;  // held to change what the conditions wait for
   std::condition_variable start_;

@@ -1,6 +1,7 @@
 #include "plugin/runtime/session.h"
 
 #include <cstring>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -172,7 +173,12 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(int ranks, const Sessio
     return absl::InvalidArgumentError(
         absl::StrCat("the deadline is ", options.deadline.count(), " ms; give a positive one"));
   }
-  return std::make_unique<ThreadSession>(ranks, options);
+  try {
+    return std::make_unique<ThreadSession>(ranks, options);
+  } catch (const std::system_error& error) {
+    return absl::ResourceExhaustedError(absl::StrCat("cannot start a thread for each of ", ranks, " ranks: ",
+                                                     error.what(), "; use fewer stages or allow more threads"));
+  }
 }
 
 }  // namespace pipeloom

@@ -1,9 +1,17 @@
 // Errors in a step end it on every rank, say where they arose, and change no weight.
 
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <string>
+#include <system_error>
+#include <thread>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
@@ -115,6 +123,38 @@ TEST(SessionTest, WrongInputsAreRefusedBeforeAnythingRuns) {
   EXPECT_THAT(std::string(Session::Create(1, no_time).status().message()), HasSubstr("deadline"));
   EXPECT_EQ((*session)->ReadParameter("w").status().code(), absl::StatusCode::kNotFound);
 }
+
+#ifndef __SANITIZE_THREAD__  // which needs threads of its own
+// Whether another thread can be started.
+bool StartsThread() {
+  try {
+    std::thread([] {}).join();
+    return true;
+  } catch (const std::system_error&) {
+    return false;
+  }
+}
+
+TEST(SessionTest, TooFewThreadsAreAnError) {
+  constexpr int kNoLimit = 2;
+  const pid_t child = fork();
+  if (child == 0) {
+    // The limit does not bind root.
+    const bool is_other = setuid(65534) == 0;
+    const rlimit one = {1, 1};
+    if (setrlimit(RLIMIT_NPROC, &one) != 0 || StartsThread()) std::_Exit(is_other ? kNoLimit + 1 : kNoLimit);
+    const absl::Status status = Session::Create(4, {}).status();
+    const bool named = status.code() == absl::StatusCode::kResourceExhausted &&
+                       absl::StrContains(status.message(), "a thread for each of 4 ranks");
+    std::_Exit(named ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  if (WEXITSTATUS(status) == kNoLimit) GTEST_SKIP() << "no limit of threads binds this user";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+#endif
 
 }  // namespace
 }  // namespace pipeloom
