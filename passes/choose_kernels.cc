@@ -22,9 +22,8 @@ std::string KernelOf(const Node& matmul, int threads) {
   const bool transpose_b = GetBool(matmul.attributes, "transpose_b", false);
   const Shape& a = matmul.operands[0]->type.shape;
   const Shape& result = matmul.results[0]->type.shape;
-  const bool rows = threads == 1 && !GetBool(matmul.attributes, "transpose_a", false) &&
-                    result[0] <= kMostRowsOfRows && result[1] >= kFewestColumnsOfRows &&
-                    (!transpose_b || a[1] >= kShortestSumOfTransposedRows);
+  const bool rows = threads == 1 && !GetBool(matmul.attributes, "transpose_a", false) && result[0] <= kMostRowsOfRows &&
+                    result[1] >= kFewestColumnsOfRows && (!transpose_b || a[1] >= kShortestSumOfTransposedRows);
   return rows ? "rows" : "brg";
 }
 

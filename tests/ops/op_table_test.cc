@@ -171,7 +171,10 @@ TEST(InferTypesTest, RefusesMatmul) {
        epilogue("swish"),
        "matmul: epilogue step \"swish\" is unknown; give some of bias, residual, relu, gelu_tanh, gelu_erf, tanh, "
        "sigmoid, joined by '+'"},
-      {"matmul", {a, b}, {{"kernel", std::string("x")}}, "matmul: kernel is \"x\"; give one of \"\", \"brg\", \"rows\""},
+      {"matmul",
+       {a, b},
+       {{"kernel", std::string("x")}},
+       "matmul: kernel is \"x\"; give one of \"\", \"brg\", \"rows\""},
       {"matmul", {a, b}, {{"group", int64_t{0}}}, "matmul: group is 0; give at least 1"},
   });
 }

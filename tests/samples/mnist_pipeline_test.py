@@ -125,7 +125,10 @@ class Training(InFolder):
         self.assertNotIn("\r", output)
 
     def test_progress_bar_on_a_terminal(self):
-        terminal, stdout = os.openpty()
+        try:
+            terminal, stdout = os.openpty()
+        except OSError as error:  # a bare chroot has no devpts
+            self.skipTest(f"no pseudo-terminal can be opened here: {error}")
         with subprocess.Popen([BINARY, "--steps=3"], stdout=stdout) as program:
             os.close(stdout)
             shown = b""
