@@ -12,6 +12,8 @@
 
 namespace pipeloom {
 
+inline constexpr int kClasses = 10;
+
 // A cell of one's own: parameters in the constructor, ops in Construct.
 class MatMulCell : public Cell {
  public:
@@ -31,7 +33,7 @@ class Network : public Cell {
         relu1_(AddCell<ReLU>("relu1")),
         layer2_(AddCell<Dense>("layer2", 512, 512)),
         relu2_(AddCell<ReLU>("relu2")),
-        layer3_(AddCell<Dense>("layer3", 512, 10)) {}
+        layer3_(AddCell<Dense>("layer3", 512, kClasses)) {}
 
   Var Construct(Var x) override {
     x = flatten_(x);

@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <numeric>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -48,15 +50,20 @@ absl::Status TrainEpochs(const MnistOptions& options, const MnistDataset& digits
   MnistBatch batch(digits, options.batch_size);
   // What can be refused is refused here, before the first step.
   RETURN_IF_ERROR(trainer.CompileStep({batch.images.view(), batch.labels.view()}));
+  RETURN_IF_ERROR(trainer.CompilePredict({batch.images.view()}));
   ASSIGN_OR_RETURN(TrainingLog log, TrainingLog::Open(options.losses_out));
 
   int64_t steps_left = options.steps >= 0 ? options.steps : steps_an_epoch * options.epochs;
-  for (int epoch = 0; epoch < options.epochs; ++epoch) {
+  for (int epoch = 0; epoch < options.epochs && steps_left > 0; ++epoch) {
     const std::vector<int64_t> order = ShuffledOrder(digits.size(), options.seed, epoch);
     for (int64_t step = 0; step < steps_an_epoch && steps_left > 0; ++step, --steps_left) {
       FillBatch(digits, order, step * options.batch_size, batch);
-      ASSIGN_OR_RETURN(const float loss, trainer.Step({batch.images.view(), batch.labels.view()}));
-      RETURN_IF_ERROR(log.Step(epoch, step, steps_an_epoch, loss));
+      const absl::StatusOr<float> loss = trainer.Step({batch.images.view(), batch.labels.view()});
+      if (!loss.ok()) {
+        RETURN_IF_ERROR(log.Close());
+        return loss.status();
+      }
+      RETURN_IF_ERROR(log.Step(epoch, step, steps_an_epoch, *loss));
     }
   }
   return log.Close();
@@ -80,6 +87,22 @@ absl::StatusOr<int64_t> CountRight(const MnistOptions& options, const MnistDatas
   return right;
 }
 
+// The training set's labels are checked as they are used; those of the test set would only count as misread.
+absl::Status CheckTestSet(const MnistDataset& training, const MnistDataset& test) {
+  if (test.rows() != training.rows() || test.columns() != training.columns()) {
+    return absl::InvalidArgumentError(absl::StrCat("the test digits have ", test.rows(), " x ", test.columns(),
+                                                   " pixels, the training digits ", training.rows(), " x ",
+                                                   training.columns(), "; give both from one data set"));
+  }
+  for (size_t i = 0; i < test.labels.elements.size(); ++i) {
+    const int label = static_cast<unsigned char>(test.labels.elements[i]);
+    if (label < kClasses) continue;
+    return absl::OutOfRangeError(absl::StrCat("label ", label, " of test digit ", i, " is not one of the ", kClasses,
+                                              " classes; repair the label file"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Run(const MnistOptions& options) {
   ASSIGN_OR_RETURN(const MnistDataset training, LoadMnist(options.data_dir + "/train", "train"));
   ASSIGN_OR_RETURN(const MnistDataset test, LoadMnist(options.data_dir + "/test", "t10k"));
@@ -87,19 +110,22 @@ absl::Status Run(const MnistOptions& options) {
     return absl::InvalidArgumentError(absl::StrCat("--batch_size=", options.batch_size, " is more than the ",
                                                    training.size(), " training digits; give a smaller one"));
   }
+  RETURN_IF_ERROR(CheckTestSet(training, test));
   ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer, MakeTrainer(options));
   RETURN_IF_ERROR(TrainEpochs(options, training, *trainer));
+  if (!options.weights_out.empty()) RETURN_IF_ERROR(trainer->SaveCheckpoint(options.weights_out));
   ASSIGN_OR_RETURN(const int64_t right, CountRight(options, test, *trainer));
   std::printf("test accuracy is %.4f (%lld of %lld digits)\n",
               static_cast<double>(right) / static_cast<double>(test.size()), static_cast<long long>(right),
               static_cast<long long>(test.size()));
-  if (options.weights_out.empty()) return absl::OkStatus();
-  return trainer->SaveCheckpoint(options.weights_out);
+  return absl::OkStatus();
 }
 
 // Where the digits lie that come with the sample: in the program's runfiles, which a test has elsewhere.
-std::string DigitsFolder(const std::string& program) {
+std::string DigitsFolder() {
   const char* runfiles = std::getenv("RUNFILES_DIR");
+  std::error_code error;
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe", error).string();
   return absl::StrCat(runfiles != nullptr ? runfiles : program + ".runfiles", "/pipeloom/third_party/mnist_digits");
 }
 
@@ -114,7 +140,7 @@ std::string WorkingDirectory() {
 
 int main(int argc, char** argv) {
   const absl::StatusOr<pipeloom::MnistOptions> options =
-      pipeloom::ReadOptions(argc, argv, pipeloom::WorkingDirectory(), pipeloom::DigitsFolder(argv[0]));
+      pipeloom::ReadOptions(argc, argv, pipeloom::WorkingDirectory(), pipeloom::DigitsFolder());
   const absl::Status status = options.ok() ? pipeloom::Run(*options) : options.status();
   if (status.ok()) return 0;
   std::fprintf(stderr, "mnist_pipeline: %s\n", std::string(status.message()).c_str());

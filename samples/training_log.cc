@@ -21,6 +21,7 @@ absl::StatusOr<TrainingLog> TrainingLog::Open(const std::string& losses_path) {
   if (losses_path.empty()) return log;
   log.losses_.reset(std::fopen(losses_path.c_str(), "w"));
   if (log.losses_ == nullptr) return absl::ErrnoToStatus(errno, absl::StrCat("cannot create ", losses_path));
+  std::setvbuf(log.losses_.get(), nullptr, _IOLBF, BUFSIZ);  // whole lines, also if the process is killed
   return log;
 }
 

@@ -4,8 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
@@ -29,7 +31,7 @@ absl::Status WriteAll(int file, absl::string_view bytes, const std::string& path
 }
 
 absl::Status WriteAndSync(const std::string& path, absl::Span<const absl::string_view> parts) {
-  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (file < 0) return SystemError("create", path);
   absl::Status status;
   for (const absl::string_view part : parts) {
@@ -38,6 +40,20 @@ absl::Status WriteAndSync(const std::string& path, absl::Span<const absl::string
   if (status.ok() && fsync(file) != 0) status = SystemError("force to disk", path);
   if (close(file) != 0 && status.ok()) status = SystemError("close", path);
   return status;
+}
+
+// What `path` points to, where it is a link to something that there is; else `path` itself.
+std::string ResolveLink(const std::string& path) {
+  char* resolved = realpath(path.c_str(), nullptr);
+  if (resolved == nullptr) return path;
+  const absl::Cleanup freer = [resolved] { std::free(resolved); };
+  return resolved;
+}
+
+// A name beside `path` that no other write of this or another process uses.
+std::string FreeName(const std::string& path) {
+  static std::atomic<int> writes{0};
+  return absl::StrCat(path, ".", getpid(), ".", writes++, ".partial");
 }
 
 // A rename is on disk once its folder is.
@@ -55,7 +71,7 @@ absl::Status SyncFolderOf(const std::string& path) {
 }  // namespace
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe is refused, not waited for
   if (file < 0) return SystemError("open", path);
   const absl::Cleanup closer = [file] { close(file); };
   struct stat info;
@@ -75,14 +91,19 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
 }
 
 absl::Status WriteFileAtomically(const std::string& path, absl::Span<const absl::string_view> parts) {
-  const std::string partial = path + ".partial";
+  const std::string target = ResolveLink(path);
+  struct stat info;
+  if (stat(target.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " is no regular file; it would be replaced"));
+  }
+  const std::string partial = FreeName(target);
   absl::Status status = WriteAndSync(partial, parts);
-  if (status.ok() && rename(partial.c_str(), path.c_str()) != 0) status = SystemError("rename to", path);
+  if (status.ok() && rename(partial.c_str(), target.c_str()) != 0) status = SystemError("rename to", path);
   if (!status.ok()) {
     unlink(partial.c_str());
     return status;
   }
-  return SyncFolderOf(path);
+  return SyncFolderOf(target);
 }
 
 }  // namespace pipeloom

@@ -9,6 +9,7 @@
 #include "kernels/base/status_macros.h"
 #include "passes/channel_edges.h"
 #include "passes/ir/op_table.h"
+#include "passes/ir/verify.h"
 #include "passes/pass_pipeline.h"
 #include "passes/pipeline_parallel.h"
 #include "passes/schedule/lower_communication.h"
@@ -99,6 +100,7 @@ absl::Status CheckScheduleFits(const Module& module) {
 }  // namespace
 
 absl::StatusOr<CompiledProgram> Compile(Module module, const CompileOptions& options) {
+  RETURN_IF_ERROR(Verify(module));
   CompiledProgram program;
   StepInterface step;
   RETURN_IF_ERROR(ReadInterface(module, &step, &program));
