@@ -1,7 +1,9 @@
 #include "plugin/runtime/executor.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <exception>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -45,7 +47,7 @@ absl::Status Executor::Run(absl::Span<const TensorView> inputs, absl::Span<const
     current_ = &timed;
     running_ = nullptr;
     const auto begin = std::chrono::steady_clock::now();
-    const absl::Status status = Do(timed.action);
+    const absl::Status status = DoGuarded(timed.action);
     timed.total += std::chrono::steady_clock::now() - begin;
     if (status.ok()) continue;
     if (refused_) {
@@ -62,6 +64,15 @@ absl::Status Executor::Run(absl::Span<const TensorView> inputs, absl::Span<const
   if (refused_) return refusal;
   WriteOutputs(outputs);
   return absl::OkStatus();
+}
+
+// An exception is an error like any other: if it did not poison the transport, the other ranks would wait in vain.
+absl::Status Executor::DoGuarded(const Action& action) {
+  try {
+    return Do(action);
+  } catch (const std::exception& error) {
+    return absl::InternalError(absl::StrCat("exception: ", error.what()));
+  }
 }
 
 absl::Status Executor::Do(const Action& action) {
@@ -108,7 +119,11 @@ absl::Status Executor::Do(const Action& action) {
 absl::Status Executor::RunMicroBatch(int chunk, Part part, int micro_batch) {
   RETURN_IF_ERROR(AcquireDirect(chunk, part, micro_batch));
   RETURN_IF_ERROR(RunPart(chunk, part, micro_batch));
-  ReleaseAfter(chunk, part, micro_batch);
+  // The SEND that comes next may still copy from a slot (of a value that goes on as a view).
+  const bool sends = std::any_of(bound_->channels.begin(), bound_->channels.end(), [&](const BoundChannel& channel) {
+    return channel.info.sends && channel.chunk == chunk && channel.info.part == part;
+  });
+  if (!sends) ReleaseAfter(chunk, part, micro_batch);
   return absl::OkStatus();
 }
 
@@ -180,6 +195,7 @@ absl::Status Executor::Send(int chunk, Part part, int micro_batch) {
     }
     channel.send->Send(message);
   }
+  ReleaseAfter(chunk, part, micro_batch);
   return absl::OkStatus();
 }
 

@@ -40,6 +40,7 @@ class Executor {
   Executor(const RankProgram& program, Transport& transport, std::unique_ptr<BoundProgram> bound, Exchange exchange,
            std::chrono::milliseconds deadline);
 
+  absl::Status DoGuarded(const Action& action);
   absl::Status Do(const Action& action);
   absl::Status RunMicroBatch(int chunk, Part part, int micro_batch);
   absl::Status RunPart(int chunk, Part part, int micro_batch);
