@@ -21,7 +21,7 @@ enum class ActionKind : uint8_t {
   kReceiveForward,  // waits for all forward boundary values that a chunk gets from other ranks
   kSendBackward,
   kReceiveBackward,
-  kReduce,    // gradients, over the stages that share a parameter, then over data ranks
+  kReduce,    // gradients, over the stages that share a parameter, then over data ranks; outputs of the step
   kExchange,  // scalars of the update or of the result that other ranks need
   kStep,      // the update
 };

@@ -45,8 +45,9 @@ std::vector<Action> WithMessages(const std::vector<Action>& actions, bool forwar
 }  // namespace
 
 std::vector<Action> StepEnd(bool trains) {
-  if (!trains) return {Action{ActionKind::kExchange}};
-  return {Action{ActionKind::kReduce}, Action{ActionKind::kExchange}, Action{ActionKind::kStep}};
+  std::vector<Action> end = {Action{ActionKind::kReduce}, Action{ActionKind::kExchange}};
+  if (trains) end.push_back(Action{ActionKind::kStep});
+  return end;
 }
 
 absl::StatusOr<Schedule> LowerCommunication(const Schedule& schedule, absl::Span<const CommunicationEdge> edges) {

@@ -17,11 +17,11 @@ namespace pipeloom {
 //   0F0 0BW0                  0F0 0SEND_F0 0RECV_B0 0BW0 REDUCE EXCHANGE STEP
 //   1F0 1BW0           ->     1RECV_F0 1F0 1B0 1SEND_B0 1W0 REDUCE EXCHANGE STEP
 //
-// A forward-only schedule ends in EXCHANGE alone, and backward edges mean nothing to it. InvalidArgument for edges that
-// CheckEdges refuses and for a schedule that has communication already.
+// A forward-only schedule ends in REDUCE EXCHANGE, and backward edges mean nothing to it. InvalidArgument for edges
+// that CheckEdges refuses and for a schedule that has communication already.
 absl::StatusOr<Schedule> LowerCommunication(const Schedule& schedule, absl::Span<const CommunicationEdge> edges);
 
-// What every rank's list ends with: REDUCE EXCHANGE STEP, or EXCHANGE where nothing is trained.
+// What every rank's list ends with: REDUCE EXCHANGE STEP, the STEP only where something is trained.
 std::vector<Action> StepEnd(bool trains);
 
 }  // namespace pipeloom

@@ -54,8 +54,8 @@ TEST(LowerCommunication, ChunksOfOneRankNeedNoMessages) {
 
 TEST(LowerCommunication, InferenceEndsInAnExchange) {
   EXPECT_EQ(Lowered("0F0 0F1\n1F0 1F1\n", ChainEdges(2)),
-            "0F0 0SEND_F0 0F1 0SEND_F1 EXCHANGE\n"
-            "1RECV_F0 1F0 1RECV_F1 1F1 EXCHANGE\n");
+            "0F0 0SEND_F0 0F1 0SEND_F1 REDUCE EXCHANGE\n"
+            "1RECV_F0 1F0 1RECV_F1 1F1 REDUCE EXCHANGE\n");
 }
 
 TEST(LowerCommunication, OneRankOnlyEndsTheStep) {

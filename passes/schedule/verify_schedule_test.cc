@@ -261,11 +261,11 @@ TEST(VerifySchedule, RefusesWhatTheScheduleDoesNotHave) {
 
 TEST(VerifySchedule, RefusesMissingAndNeedlessMessages) {
   const std::vector<CommunicationEdge> edges = {ForwardEdge(0, 1)};
-  EXPECT_EQ(Verdict("0F0 EXCHANGE\n1RECV_F0 1F0 EXCHANGE\n", edges),
+  EXPECT_EQ(Verdict("0F0 REDUCE EXCHANGE\n1RECV_F0 1F0 REDUCE EXCHANGE\n", edges),
             "rank 0, 0SEND_F0: missing; a forward edge to another rank");
-  EXPECT_EQ(Verdict("0F0 0SEND_F0 EXCHANGE\n1F0 EXCHANGE\n", edges),
+  EXPECT_EQ(Verdict("0F0 0SEND_F0 REDUCE EXCHANGE\n1F0 REDUCE EXCHANGE\n", edges),
             "rank 1, 1RECV_F0: missing; a forward edge from another rank");
-  EXPECT_EQ(Verdict("0F0 0SEND_F0 EXCHANGE\n1RECV_F0 1F0 1SEND_F0 EXCHANGE\n", edges),
+  EXPECT_EQ(Verdict("0F0 0SEND_F0 REDUCE EXCHANGE\n1RECV_F0 1F0 1SEND_F0 REDUCE EXCHANGE\n", edges),
             "rank 1, 1SEND_F0: stands without a forward edge to another rank");
   EXPECT_EQ(Verdict("0F0 0SEND_F0 0BW0 0SEND_B0 REDUCE EXCHANGE STEP\n1RECV_F0 1F0 1BW0 REDUCE EXCHANGE STEP\n", edges),
             "rank 0, 0SEND_B0: stands without a backward edge to another rank");
@@ -273,9 +273,9 @@ TEST(VerifySchedule, RefusesMissingAndNeedlessMessages) {
 
 TEST(VerifySchedule, RefusesMessagesOutOfOrder) {
   const std::vector<CommunicationEdge> edges = {ForwardEdge(0, 1)};
-  EXPECT_EQ(Verdict("0SEND_F0 0F0 EXCHANGE\n1RECV_F0 1F0 EXCHANGE\n", edges),
+  EXPECT_EQ(Verdict("0SEND_F0 0F0 REDUCE EXCHANGE\n1RECV_F0 1F0 REDUCE EXCHANGE\n", edges),
             "rank 0, 0SEND_F0: stands before 0F0, which makes its values");
-  EXPECT_EQ(Verdict("0F0 0SEND_F0 EXCHANGE\n1F0 1RECV_F0 EXCHANGE\n", edges),
+  EXPECT_EQ(Verdict("0F0 0SEND_F0 REDUCE EXCHANGE\n1F0 1RECV_F0 REDUCE EXCHANGE\n", edges),
             "rank 1, 1RECV_F0: stands after 1F0, which uses its values");
 }
 
@@ -305,8 +305,8 @@ TEST(VerifySchedule, RefusesCrissCrossReceives) {
   // Each rank first waits for what the other sends last.
   EXPECT_EQ(Verdict("3F0 0F0\n2F0 1F0\n", {ForwardEdge(0, 2), ForwardEdge(1, 3)}),
             "deadlock under rendezvous sends\n"
-            "  rank 0 at 3RECV_F0 (action 0 of 5) waits for message 0 of forward edge 1 -> 3\n"
-            "  rank 1 at 2RECV_F0 (action 0 of 5) waits for message 0 of forward edge 0 -> 2");
+            "  rank 0 at 3RECV_F0 (action 0 of 6) waits for message 0 of forward edge 1 -> 3\n"
+            "  rank 1 at 2RECV_F0 (action 0 of 6) waits for message 0 of forward edge 0 -> 2");
 }
 
 TEST(VerifySchedule, NamesTheCreditThatIsMissing) {
@@ -325,16 +325,17 @@ TEST(VerifySchedule, RefusesAnOrderThatHangsUnderRendezvousSends) {
   const absl::string_view hanging = "0F0 0F1 2F0 2F1\n4F0 4F1 1F0 1F1\n3F0 3F1\n";
   EXPECT_EQ(Verdict(hanging, edges, {{edges[0], 1, kF, 1}}),
             "deadlock under rendezvous sends\n"
-            "  rank 0 at 0F1 (action 2 of 9) waits for the RECV of message 0 of forward edge 0 -> 1 (slots: 1)\n"
-            "  rank 1 at 4RECV_F0 (action 0 of 9) waits for message 0 of forward edge 3 -> 4\n"
-            "  rank 2 at 3RECV_F0 (action 0 of 7) waits for message 0 of forward edge 2 -> 3");
+            "  rank 0 at 0F1 (action 2 of 10) waits for the RECV of message 0 of forward edge 0 -> 1 (slots: 1)\n"
+            "  rank 1 at 4RECV_F0 (action 0 of 10) waits for message 0 of forward edge 3 -> 4\n"
+            "  rank 2 at 3RECV_F0 (action 0 of 8) waits for message 0 of forward edge 2 -> 3");
   EXPECT_EQ(Verdict(hanging, edges, {{edges[0], 2, kF, 1}}), "OK");
   EXPECT_EQ(Verdict("0F0 2F0 0F1 2F1\n4F0 1F0 4F1 1F1\n3F0 3F1\n", edges, {{edges[0], 1, kF, 1}}), "OK");
 }
 
 TEST(VerifySchedule, RefusesToMakeAMessageBeforeTheLastOneIsSent) {
-  EXPECT_THAT(Verdict("0F0 0F1 0SEND_F0 0SEND_F1 EXCHANGE\n1RECV_F0 1F0 1RECV_F1 1F1 EXCHANGE\n", {ForwardEdge(0, 1)}),
-              HasSubstr("rank 0 at 0F1 (action 1 of 5) waits for its own send of message 0 of forward edge 0 -> 1"));
+  EXPECT_THAT(Verdict("0F0 0F1 0SEND_F0 0SEND_F1 REDUCE EXCHANGE\n1RECV_F0 1F0 1RECV_F1 1F1 REDUCE EXCHANGE\n",
+                      {ForwardEdge(0, 1)}),
+              HasSubstr("rank 0 at 0F1 (action 1 of 6) waits for its own send of message 0 of forward edge 0 -> 1"));
 }
 
 TEST(VerifySchedule, RefusesCreditsThatMeanNothing) {
