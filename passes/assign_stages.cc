@@ -112,38 +112,49 @@ class Assigner {
   }
 
   void AssignBackward() {
-    // The stage of each cell whose forward nodes all lie on one.
+    // The stage of each cell ("" for the outermost) whose forward nodes all lie on one.
     absl::flat_hash_map<std::string, std::optional<StageId>> stage_of_cell;
     for (const auto& node : graph_.nodes()) {
-      if (node->info.phase != Phase::kForward || node->info.cell.empty()) continue;
+      if (node->info.phase != Phase::kForward) continue;
       const auto [entry, inserted] = stage_of_cell.emplace(node->info.cell, node->info.stage);
       if (!inserted && entry->second != node->info.stage) entry->second.reset();
     }
+    std::vector<Node*> assigned;
     for (const auto& node : graph_.nodes()) {
       if (node->info.phase != Phase::kBackward || node->info.stage) continue;
+      assigned.push_back(node.get());
       if (auto cell = stage_of_cell.find(node->info.cell); cell != stage_of_cell.end()) node->info.stage = cell->second;
       if (!node->info.stage) node->info.stage = StageOfOperands(*node);
     }
+    // Gradients never go to a higher stage: one that reads forward values of lower stages only goes up to its users.
+    for (auto node = assigned.rbegin(); node != assigned.rend(); ++node) {
+      for (const Value* result : (*node)->results) {
+        for (const Use& use : UsesOf(uses_, result)) {
+          if (use.node->info.phase != Phase::kBackward) continue;
+          (*node)->info.stage = std::max(*(*node)->info.stage, *use.node->info.stage);
+        }
+      }
+    }
   }
 
-  // The highest stage of the forward values that a backward node reads, else of the gradients.
+  // The highest stage of the forward values that a backward node reads, else the lowest of the gradients.
   static StageId StageOfOperands(const Node& node) {
-    for (Phase phase : {Phase::kForward, Phase::kBackward}) {
-      std::optional<StageId> highest;
-      for (const Value* operand : node.operands) {
-        const Node* producer = operand->producer;
-        if (producer == nullptr || producer->info.phase != phase || !producer->info.stage) continue;
-        highest = std::max(highest.value_or(StageId(0)), *producer->info.stage);
-      }
-      if (highest) return *highest;
+    std::optional<StageId> highest_forward;
+    std::optional<StageId> lowest_backward;
+    for (const Value* operand : node.operands) {
+      if (operand->producer == nullptr) continue;
+      const NodeInfo& made = operand->producer->info;
+      if (made.phase == Phase::kForward) highest_forward = std::max(highest_forward.value_or(*made.stage), *made.stage);
+      if (made.phase == Phase::kBackward)
+        lowest_backward = std::min(lowest_backward.value_or(*made.stage), *made.stage);
     }
-    return StageId(0);
+    return highest_forward ? *highest_forward : lowest_backward.value_or(StageId(0));
   }
 
   void AssignUpdate() {
     absl::flat_hash_map<const Value*, StageId> owner;
     for (const auto& node : graph_.nodes()) {
-      if (node->info.phase != Phase::kForward) continue;
+      if (node->info.phase == Phase::kUpdate) continue;
       for (const Value* operand : node->operands) {
         if (operand->kind != Value::Kind::kParameter) continue;
         const auto [entry, inserted] = owner.emplace(operand, *node->info.stage);
@@ -174,7 +185,8 @@ class Assigner {
             Describe(*node), " on stage ", node->info.stage->value(), " reads %", operand->name, " of ",
             Describe(*producer), " on stage ", producer->info.stage->value(), ": an edge back to a lower stage; put ",
             node->info.cell.empty() ? "it" : node->info.cell, " on stage ", producer->info.stage->value(),
-            " or higher, or ", producer->info.cell, " on stage ", node->info.stage->value(), " or lower"));
+            " or higher, or ", producer->info.cell.empty() ? "the other" : producer->info.cell, " on stage ",
+            node->info.stage->value(), " or lower"));
       }
     }
     return absl::OkStatus();

@@ -122,6 +122,10 @@ class ReverseSweep {
       const size_t nodes_before = graph_.nodes().size();
       Value* contribution = op->gradient(builder, node, i, gradient);
       if (contribution == nullptr) continue;
+      // A parameter's gradient is summed over micro-batches, so it is what a node makes in each of them.
+      if (contribution->kind == Value::Kind::kConstant && operand->kind == Value::Kind::kParameter) {
+        contribution = builder.Emit("copy", {contribution});
+      }
       if (graph_.nodes().size() > nodes_before) graph_.Rename(contribution, absl::StrCat("d.", operand->name));
       contributions_[operand].push_back(contribution);
       first_use_cell_[operand] = node.info.cell;  // the sweep goes up, so the first use is the last to write
@@ -171,7 +175,8 @@ absl::Status Differentiate::CheckAfter(const Module& module) const {
       on_the_way.insert((*node)->operands.begin(), (*node)->operands.end());
     }
     for (const Value* parameter : graph->parameters()) {
-      if (parameter->trainable && on_the_way.contains(parameter) && !written.contains(parameter)) {
+      const bool differentiable = parameter->trainable && Info(parameter->type.dtype).floating;
+      if (differentiable && on_the_way.contains(parameter) && !written.contains(parameter)) {
         return absl::InternalError(
             absl::StrCat("parameter ", parameter->parameter, " reaches the loss and is not updated"));
       }

@@ -24,8 +24,11 @@ bool WritesParameter(const Module& module, ChunkId chunk, absl::string_view para
 }
 
 bool Reads(const Module& module, ChunkId chunk, absl::string_view parameter) {
-  const Graph* forward = module.Find(chunk, Part::kForward);
-  return forward != nullptr && forward->FindParameter(parameter) != nullptr;
+  for (Part part : {Part::kForward, Part::kBackwardInput, Part::kBackwardWeight}) {
+    const Graph* graph = module.Find(chunk, part);
+    if (graph != nullptr && graph->FindParameter(parameter) != nullptr) return true;
+  }
+  return false;
 }
 
 Value* FindOrAddParameter(Graph& graph, const Value& parameter) {
@@ -48,7 +51,11 @@ absl::Status CopyUpdate(Module& module, const Graph& from, const Node& node, Chu
                                                    " makes in the update itself; only reduced gradients are sent"));
     }
     Value* joined = to.Find(operand->name);
-    if (joined == nullptr) joined = to.AddJoined(Value::Kind::kBoundary, operand->name, operand->type);
+    if (joined == nullptr) {
+      // The gradient may be made here, where the owner's own use does not reach the loss.
+      const bool made_here = FindProducer(module, chunk, operand->name) != nullptr;
+      joined = to.AddJoined(made_here ? Value::Kind::kSaved : Value::Kind::kBoundary, operand->name, operand->type);
+    }
     operands.push_back(joined);
   }
   NodeInfo info = node.info;

@@ -140,9 +140,10 @@ absl::StatusOr<bool> InsertSendReceive::Run(Module& module) const {
   for (const Boundary& boundary : boundaries) {
     Graph* producer = nullptr;
     for (const auto& graph : module.graphs) {
-      const Value* value = graph->Find(boundary.name);
-      const bool makes = value != nullptr && value->kind == Value::Kind::kResult && value->producer->op != "receive";
-      if (makes) producer = graph.get();
+      // Among the outputs: what a graph has for itself may have the same name.
+      for (const Output& output : graph->outputs) {
+        if (output.value->name == boundary.name && output.value->producer->op != "receive") producer = graph.get();
+      }
     }
     if (producer == nullptr) {
       return absl::InternalError(absl::StrCat("no graph makes boundary value %", boundary.name));

@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/runtime/train.h"
+#include "tests/testlib/small_session.h"
 
 namespace pipeloom {
 namespace {
@@ -56,6 +57,53 @@ graph @step(%x: f32[{rows},7] {batch_axis=0}, %label: i32[{rows}] {batch_axis=0}
 )",
                                                {"first", "middle", "last"},
                                                {"table", "middle", "moment1.table", "moment2.middle"}};
+  return network;
+}
+
+// Sums, a product and the loss stand in the outermost cell, over all stages; the first use of a shared weight is dead.
+const Network& Outermost() {
+  static const Network& network = *new Network{R"(
+graph @step(%x: f32[{rows},12] {batch_axis=0}) -> (%loss {reduce="{reduce}"}) {
+  %w1 = param "a.weight" : f32[12,12]
+  %w2 = param "b.weight" : f32[12,12]
+  %w3 = param "c.weight" : f32[12,12]
+  %dead = matmul(%x, %w3) : f32[{rows},12]  // a, forward
+  %h1 = matmul(%x, %w1) : f32[{rows},12]  // a, forward
+  %h2 = tanh(%h1) : f32[{rows},12]  // forward
+  %h3 = matmul(%h2, %w2) : f32[{rows},12]  // b, forward
+  %h4 = add(%h3, %h2) : f32[{rows},12]  // forward
+  %h5 = matmul(%h4, %w3) : f32[{rows},12]  // c, forward
+  %h6 = add(%h5, %h4) : f32[{rows},12]  // forward
+  %h7 = mul(%h2, %h6) : f32[{rows},12]  // forward
+  %h8 = mul(%h7, %h7) : f32[{rows},12]  // forward
+  %loss = reduce_mean(%h8) : f32[]  // forward
+} update sgd {lr=0.1, momentum=0.5}
+)",
+                                               {"a", "b", "c"},
+                                               {"a.weight", "b.weight", "c.weight", "accum.c.weight"}};
+  return network;
+}
+
+// Weights of the outermost cell, one of them made ready for another stage; a stage that only shows a value under
+// another type; a parameter whose gradient is the loss's own.
+const Network& OutermostWeights() {
+  static const Network& network = *new Network{R"(
+graph @step(%x: f32[{rows},12] {batch_axis=0}, %t: f32[{rows},7] {batch_axis=0}) -> (%loss {reduce="{reduce}"}) {
+  %w0 = param "w0" : f32[12,12]
+  %w1 = param "w1" : f32[12,12]
+  %w2 = param "w2" : f32[7,12]
+  %p = param "p" : f32[]
+  %w2t = transpose(%w2) {perm=[1,0]} : f32[12,7]  // forward
+  %a = matmul(%x, %w0) : f32[{rows},12]  // forward
+  %y = matmul(%a, %w1) : f32[{rows},12]  // forward
+  %f = reshape(%y) {shape=[{rows},12]} : f32[{rows},12]  // b, forward
+  %z = matmul(%f, %w2t) : f32[{rows},7]  // c, forward
+  %l = mse(%z, %t) : f32[]  // c, forward
+  %loss = add(%l, %p) : f32[]  // c, forward
+} update sgd {lr=0.1}
+)",
+                                               {"", "b", "c"},
+                                               {"w0", "w1", "w2", "p"}};
   return network;
 }
 
@@ -137,12 +185,28 @@ TEST(LongSkipTest, SameBitsOverManyStages) {
   }
 }
 
+TEST(ForwardOnlyTest, TheMeanOverMicroBatchesIsAnOutputTooWhereNothingIsTrained) {
+  auto session = SmallSession::Start(R"(
+pipeline {micro_batches=2, schedule="forward"}
+graph @step(%x: f32[2] {batch_axis=0}, %t: f32[2] {batch_axis=0}) -> (%loss {reduce="mean"}) {
+  %loss = mse(%x, %t) : f32[]  // forward
+}
+)");
+  ASSERT_TRUE(session.ok()) << session.status();
+  const auto loss = session->Step({{1, 3, 2, 4}, {0, 0, 0, 0}});
+  ASSERT_TRUE(loss.ok()) << loss.status();
+  EXPECT_EQ(*loss, 7.5f);  // of 5 and 10
+}
+
 INSTANTIATE_TEST_SUITE_P(Networks, EquivalenceTest,
                          testing::Values(Case{"mlp_1", Mlp, 12, 1}, Case{"mlp_2", Mlp, 12, 2},
                                          Case{"mlp_4", Mlp, 32, 4}, Case{"mlp_rows_of_50", Mlp, 250, 5},
                                          Case{"mlp_rows_of_128", Mlp, 512, 4}, Case{"mlp_16", Mlp, 16, 16},
                                          Case{"tied_1", Tied, 6, 1}, Case{"tied_3", Tied, 12, 3},
-                                         Case{"tied_4", Tied, 32, 4}, Case{"tied_rows_of_40", Tied, 440, 11}),
+                                         Case{"tied_4", Tied, 32, 4}, Case{"tied_rows_of_40", Tied, 440, 11},
+                                         Case{"outermost_4", Outermost, 32, 4}, Case{"outermost_11", Outermost, 33, 11},
+                                         Case{"outermost_weights_4", OutermostWeights, 32, 4},
+                                         Case{"outermost_weights_16", OutermostWeights, 48, 16}),
                          [](const testing::TestParamInfo<Case>& info) { return std::string(info.param.name); });
 
 }  // namespace
