@@ -93,11 +93,16 @@ class ChunkPlanner {
     }
   }
 
-  void PlanResults(const absl::flat_hash_map<int64_t, int64_t>& slots_of_channel) {
+  absl::Status PlanResults(const absl::flat_hash_map<int64_t, int64_t>& slots_of_channel) {
     for (auto& graph : module_.graphs) {
       if (graph->chunk != chunk_) continue;
       for (const auto& node : graph->nodes()) {
-        if (IsSend(*node)) node->attributes["slots"] = slots_of_channel.at(GetInt(node->attributes, "channel", -1));
+        if (!IsSend(*node)) continue;
+        const auto slots = slots_of_channel.find(GetInt(node->attributes, "channel", -1));
+        if (slots == slots_of_channel.end()) {
+          return absl::FailedPreconditionError(absl::StrCat(Print(*node), ": no receive of this channel"));
+        }
+        node->attributes["slots"] = slots->second;
       }
       for (const auto& node : graph->nodes()) {
         if (IsView(*node) || node->op == "receive") continue;
@@ -105,6 +110,7 @@ class ChunkPlanner {
         GiveBackOperands(*graph, *node);
       }
     }
+    return absl::OkStatus();
   }
 
  private:
@@ -254,12 +260,24 @@ class OverlapCheck {
   absl::flat_hash_map<int, const Value*> held_;
 };
 
+absl::Status CheckScheduleReachesAllParts(const Module& module, const Schedule& schedule) {
+  for (const auto& graph : module.graphs) {
+    if (!graph->part) return absl::FailedPreconditionError("the module is not split; run split_stages first");
+    if (Trains(schedule) || (graph->part != Part::kBackwardInput && graph->part != Part::kBackwardWeight)) continue;
+    return absl::InvalidArgumentError(absl::StrCat("schedule ", module.config.schedule,
+                                                   " only runs forward, but chunk ", graph->chunk->value(),
+                                                   " has a backward part; choose gpipe or 1f1b"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<bool> PlanBuffers::Run(Module& module) const {
   const PipelineConfig& config = module.config;
   ASSIGN_OR_RETURN(const Schedule schedule,
                    MakeSchedule(config.schedule, config.stages, config.micro_batches, /*chunks_per_rank=*/1));
+  RETURN_IF_ERROR(CheckScheduleReachesAllParts(module, schedule));
   const std::string before = Print(module);
   ASSIGN_OR_RETURN(const Simulation simulation, SimulateInUnitTimes(schedule, ChannelEdges(module)));
   std::vector<ChunkPlanner> planners;
@@ -267,7 +285,7 @@ absl::StatusOr<bool> PlanBuffers::Run(Module& module) const {
     planners.emplace_back(module, ChunkId(chunk), schedule, simulation);
   absl::flat_hash_map<int64_t, int64_t> slots_of_channel;
   for (ChunkPlanner& planner : planners) planner.PlanReceives(&slots_of_channel);
-  for (ChunkPlanner& planner : planners) planner.PlanResults(slots_of_channel);
+  for (ChunkPlanner& planner : planners) RETURN_IF_ERROR(planner.PlanResults(slots_of_channel));
   return Print(module) != before;
 }
 

@@ -165,6 +165,10 @@ class GraphVerifier {
 
   absl::Status CheckOutput(const Output& output) const {
     if (!defined_.contains(output.value)) return absl::InvalidArgumentError("an output is no value of this graph");
+    if (graph_.chunk && output.value->kind != Value::Kind::kResult) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("output ", ValueName(*output.value), " of a split graph is made by none of its nodes"));
+    }
     constexpr absl::string_view kReductions[] = {"", "sum", "mean", "concat"};
     if (std::find(std::begin(kReductions), std::end(kReductions), output.reduce) == std::end(kReductions)) {
       return absl::InvalidArgumentError(absl::StrCat("output ", ValueName(*output.value), " has reduce=\"",
@@ -202,14 +206,15 @@ absl::Status CheckJoin(const Module& module, const Graph& reader, const Value& v
   if (!reader.chunk) return absl::InvalidArgumentError("saved and boundary inputs stand in split graphs only");
   std::vector<std::string> others;
   for (const auto& graph : module.graphs) {
-    if (graph.get() == &reader || !graph->chunk || (*graph->chunk == *reader.chunk) != saved) continue;
+    if (!graph->chunk || (*graph->chunk == *reader.chunk) != saved) continue;
+    if (saved && *graph->part >= *reader.part) continue;
     for (const Output& output : graph->outputs) {
       if (output.value->name != value.name) continue;
       if (output.value->type == value.type) return absl::OkStatus();
       others.push_back(output.value->type.ToString());
     }
   }
-  const absl::string_view where = saved ? "another part of the same chunk" : "another chunk";
+  const absl::string_view where = saved ? "an earlier part of the same chunk" : "another chunk";
   if (others.empty()) return absl::InvalidArgumentError(absl::StrCat("no output of ", where, " has this name"));
   return absl::InvalidArgumentError(absl::StrCat("its type is ", value.type.ToString(), ", but the output of ", where,
                                                  " of this name is ", absl::StrJoin(others, ", ")));
@@ -244,6 +249,10 @@ absl::Status CheckParameters(const Module& module) {
   };
   for (const auto& graph : module.graphs) {
     for (const Value* value : graph->parameters()) {
+      if (graph->FindParameter(value->parameter) != value) {
+        return absl::InvalidArgumentError(absl::StrCat("graph ", GraphTitle(*graph), " has parameter ",
+                                                       value->parameter, " twice; use one value of it everywhere"));
+      }
       const First& seen = first.emplace(value->parameter, First{graph.get(), value}).first->second;
       if (seen.value->type == value->type && seen.value->trainable == value->trainable) continue;
       return absl::InvalidArgumentError(absl::StrCat("parameter ", value->parameter, " is ",

@@ -208,12 +208,13 @@ TEST(Verify, AParameterIsOneInAllGraphs) {
               "}"),
       "parameter net.w is f32[2] in graph @g and f32[3] in graph @h; one name is one parameter");
   EXPECT_EQ(ErrorOf("graph @g() -> () { %w = param \"w\" : f32[2] %v = param \"w\" {trainable=false} : f32[2] }"),
-            "parameter w is f32[2] in graph @g and f32[2] {trainable=false} in graph @g; one name is one parameter");
+            "graph @g has parameter w twice; use one value of it everywhere");
 }
 
 // Graphs F and B of chunk 0 and F of chunk 1; B of chunk 0 reads %y as `input`.
 std::string Joined(absl::string_view input) {
-  return absl::StrCat("graph @s chunk 0 F(%y: f32[2]) -> (%y) {}\ngraph @s chunk 1 F(%z: f32[2]) -> (%z) {}\n",
+  return absl::StrCat("graph @s chunk 0 F(%x: f32[2]) -> (%y) { %y = relu(%x) : f32[2]  // forward\n}\n",
+                      "graph @s chunk 1 F(%x: f32[2]) -> (%z) { %z = relu(%x) : f32[2]  // forward\n}\n",
                       "graph @s chunk 0 B(", input, ") -> () {}");
 }
 
@@ -222,10 +223,15 @@ TEST(Verify, SavedAndBoundaryInputsAreOutputsElsewhere) {
   EXPECT_EQ(Verify(*Parse(Joined("%z: f32[2] boundary"))), absl::OkStatus());
   EXPECT_EQ(ErrorOf(Joined("%y: f32[2] boundary")), "graph @s chunk 0 B: %y: no output of another chunk has this name");
   EXPECT_EQ(ErrorOf(Joined("%z: f32[2] saved")),
-            "graph @s chunk 0 B: %z: no output of another part of the same chunk has this name");
+            "graph @s chunk 0 B: %z: no output of an earlier part of the same chunk has this name");
   EXPECT_EQ(ErrorOf(Joined("%y: i32[2] saved")),
-            "graph @s chunk 0 B: %y: its type is i32[2], but the output of another part of the same chunk of this name "
-            "is f32[2]");
+            "graph @s chunk 0 B: %y: its type is i32[2], but the output of an earlier part of the same chunk of this "
+            "name is f32[2]");
+  EXPECT_EQ(ErrorOf("graph @s chunk 0 F(%a: f32[2] saved) -> (%b) { %b = relu(%a) : f32[2]  // forward\n}\n"
+                    "graph @s chunk 0 B(%b: f32[2] saved) -> (%a) { %a = relu(%b) : f32[2]  // backward\n}"),
+            "graph @s chunk 0 F: %a: no output of an earlier part of the same chunk has this name");
+  EXPECT_EQ(ErrorOf("graph @s chunk 0 F(%x: f32[2]) -> (%x) {}"),
+            "graph @s chunk 0 F: output %x of a split graph is made by none of its nodes");
   EXPECT_EQ(ErrorOf("graph @g(%x: f32[2] saved) -> () {}"),
             "graph @g: %x: saved and boundary inputs stand in split graphs only");
 }
