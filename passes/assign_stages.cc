@@ -37,10 +37,12 @@ std::optional<StageId> ConfiguredStage(const PipelineConfig& config, absl::strin
 }
 
 absl::Status CheckConfig(const PipelineConfig& config) {
-  if (config.stages < 1) {
-    return absl::InvalidArgumentError(absl::StrCat("stages is ", config.stages, "; give 1 or more"));
-  }
+  absl::flat_hash_map<absl::string_view, StageId> stage_of;
   for (const auto& [path, stage] : config.stage_of_cell) {
+    if (const auto [entry, inserted] = stage_of.emplace(path, stage); !inserted) {
+      return absl::InvalidArgumentError(absl::StrCat("cell ", path, " is given a stage twice, ", entry->second.value(),
+                                                     " and ", stage.value(), "; give it one"));
+    }
     if (stage < StageId(0) || stage >= StageId(config.stages)) {
       return absl::InvalidArgumentError(absl::StrCat("cell ", path, " is on stage ", stage.value(), ", but there are ",
                                                      config.stages, " stages; choose 0 to ", config.stages - 1));
@@ -76,13 +78,24 @@ class Assigner {
       node->info.stage = config_.stages == 1 ? StageId(0) : ConfiguredStage(config_, node->info.cell);
       if (node->info.stage) continue;
       for (const Value* operand : node->operands) {
-        if (operand->kind != Value::Kind::kParameter) continue;
-        return absl::InvalidArgumentError(absl::StrCat(Describe(*node), " has parameter ", operand->parameter,
+        const Value* parameter = ParameterBehind(operand);
+        if (parameter == nullptr) continue;
+        return absl::InvalidArgumentError(absl::StrCat(Describe(*node), " has parameter ", parameter->parameter,
                                                        " but no stage; give it one of 0 to ", config_.stages - 1,
                                                        " in stage_config or by its pipeline stage"));
       }
     }
     return absl::OkStatus();
+  }
+
+  // The parameter that `value` is, or is made of where it depends on parameters and constants alone.
+  const Value* ParameterBehind(const Value* value) const {
+    if (value->kind == Value::Kind::kParameter) return value;
+    if (!parameter_only_.contains(value)) return nullptr;
+    for (const Value* operand : value->producer->operands) {
+      if (const Value* parameter = ParameterBehind(operand)) return parameter;
+    }
+    return nullptr;
   }
 
   void AssignForwardByOperands() {

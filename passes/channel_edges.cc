@@ -49,9 +49,7 @@ std::vector<ChannelCredits> CreditsOfChannels(const Module& module) {
     channel.slots = static_cast<int>(GetInt(node.attributes, "slots", 1));
     channel.group = static_cast<int>(GetInt(node.attributes, "group", 1));
     const std::string last = GetString(node.attributes, "released_after", "F");
-    for (Part part : kParts) {
-      if (last == std::string(1, PartLetter(part))) channel.released_after = ActionOfPart(part);
-    }
+    channel.released_after = ActionOfPart(PartOfLetter(last).value_or(Part::kForward));
     credits.push_back(channel);
   });
   return credits;

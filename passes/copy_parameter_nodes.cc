@@ -5,10 +5,6 @@
 namespace pipeloom {
 namespace {
 
-bool IsLeafOfParameters(const Value* value) {
-  return value->kind == Value::Kind::kParameter || value->kind == Value::Kind::kConstant;
-}
-
 size_t PositionOf(const Graph& graph, const Node* node) {
   const auto& nodes = graph.nodes();
   return static_cast<size_t>(std::find_if(nodes.begin(), nodes.end(), [&](const auto& n) { return n.get() == node; }) -
@@ -22,7 +18,7 @@ absl::flat_hash_set<const Value*> ParameterOnlyResults(const Graph& graph) {
   for (const auto& node : graph.nodes()) {
     if (node->operands.empty()) continue;
     const bool parameters_only = std::all_of(node->operands.begin(), node->operands.end(), [&](const Value* operand) {
-      return IsLeafOfParameters(operand) || results.contains(operand);
+      return IsParameterOrConstant(operand) || results.contains(operand);
     });
     if (parameters_only) results.insert(node->results.begin(), node->results.end());
   }

@@ -93,8 +93,12 @@ class ReverseSweep {
       std::vector<Value*> operands = {parameter, SumInProgramOrder(builder, uses->second, parameter)};
       for (const UpdateState& state : UpdateStates(rule.op, rule.attributes)) {
         const TensorType type = state.scalar ? TensorType{DType::kFloat32, {}} : parameter->type;
-        operands.push_back(graph_.AddParameter(absl::StrCat(state.prefix, ".", parameter->name),
-                                               absl::StrCat(state.prefix, ".", parameter->parameter), type,
+        const std::string name = absl::StrCat(state.prefix, ".", parameter->parameter);
+        if (graph_.FindParameter(name) != nullptr) {
+          return absl::InvalidArgumentError(absl::StrCat(
+              "parameter ", name, " has the name of the optimizer's state of ", parameter->parameter, "; rename it"));
+        }
+        operands.push_back(graph_.AddParameter(absl::StrCat(state.prefix, ".", parameter->name), name, type,
                                                /*trainable=*/false));
       }
       RETURN_IF_ERROR(graph_.AddNode(rule.op, std::move(operands), rule.attributes, info).status());
@@ -168,8 +172,9 @@ absl::Status Differentiate::CheckAfter(const Module& module) const {
     if (graph->update) return absl::InternalError(absl::StrCat("graph @", graph->name(), " still has an update rule"));
     const ValueSet written = WrittenValues(*graph);
     if (written.empty()) continue;
-    ASSIGN_OR_RETURN(const Output* loss, FindLoss(*graph));
-    ValueSet on_the_way = {loss->value};
+    const absl::StatusOr<const Output*> loss = FindLoss(*graph);
+    if (!loss.ok()) continue;  // no graph of this pass: it came with its updates
+    ValueSet on_the_way = {(*loss)->value};
     for (auto node = graph->nodes().rbegin(); node != graph->nodes().rend(); ++node) {
       if ((*node)->results.empty() || !on_the_way.contains((*node)->results[0])) continue;
       on_the_way.insert((*node)->operands.begin(), (*node)->operands.end());

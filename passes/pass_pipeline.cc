@@ -1,13 +1,11 @@
 #include "passes/pass_pipeline.h"
 
-#include <unistd.h>
-
 #include <filesystem>
-#include <fstream>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "kernels/base/file_io.h"
 #include "kernels/base/status_macros.h"
 #include "passes/ir/print.h"
 #include "passes/ir/verify.h"
@@ -20,25 +18,12 @@ absl::Status FileError(absl::string_view what, const std::filesystem::path& path
       absl::StrCat("cannot ", what, " ", path.string(), ": ", error.message(), "; give another dump directory"));
 }
 
-// The text goes into a file of this process beside the wanted one, which then takes its name.
-absl::Status WriteFile(const std::filesystem::path& path, const std::string& text) {
-  std::filesystem::path beside = path;
-  beside += absl::StrCat(".", getpid(), ".tmp");
-  std::ofstream file(beside, std::ios::binary | std::ios::trunc);
-  file << text;
-  file.close();
-  if (!file) return FileError("write", beside, std::error_code(errno, std::generic_category()));
-  std::error_code error;
-  std::filesystem::rename(beside, path, error);
-  return error ? FileError("rename a file to", path, error) : absl::OkStatus();
-}
-
 absl::Status Dump(const Module& module, const std::string& dump_dir, int number, absl::string_view name) {
   if (dump_dir.empty()) return absl::OkStatus();
   std::error_code error;
   std::filesystem::create_directories(dump_dir, error);
   if (error) return FileError("make directory", dump_dir, error);
-  return WriteFile(std::filesystem::path(dump_dir) / absl::StrFormat("%02d_%s.txt", number, name), Print(module));
+  return WriteFileAtomically(absl::StrFormat("%s/%02d_%s.txt", dump_dir, number, name), {Print(module)});
 }
 
 absl::StatusOr<bool> RunAndCheck(const Pass& pass, Module& module) {

@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/base/status_macros.h"
+#include "passes/buffer_overlap.h"
 #include "passes/channel_edges.h"
 #include "passes/chunk_values.h"
 #include "passes/ir/op_table.h"
@@ -209,57 +210,6 @@ class ChunkPlanner {
   absl::flat_hash_map<const Value*, int> accumulator_;  // by addend
 };
 
-// Follows one graph node by node: what is in each buffer, and whether anybody still reads it when it is overwritten.
-class OverlapCheck {
- public:
-  OverlapCheck(const Module& module, ChunkId chunk) : module_(module), chunk_(chunk), values_(module, chunk) {}
-
-  absl::Status Run() {
-    for (const auto& graph : module_.graphs) {
-      if (graph->chunk != chunk_) continue;
-      for (const auto& node : graph->nodes()) {
-        for (const Value* result : node->results) RETURN_IF_ERROR(Write(*graph, *node, *result));
-      }
-    }
-    return absl::OkStatus();
-  }
-
- private:
-  absl::Status Write(const Graph& graph, const Node& node, const Value& result) {
-    if (IsView(node)) return absl::OkStatus();
-    if (!result.placement) return absl::InternalError(absl::StrCat("%", result.name, " has no place"));
-    if (result.placement->space != Placement::Space::kBuffer) return absl::OkStatus();
-    auto [held, inserted] = held_.emplace(result.placement->index, &result);
-    if (inserted) return absl::OkStatus();
-    const Value* before = std::exchange(held->second, &result);
-    const bool accumulates = node.op == "grad_accumulate" && values_.Root(node.operands[0]) == before;
-    if (accumulates) return absl::OkStatus();
-    const std::vector<ChunkValues::Reader>& readers = values_.ReadersOf(before);
-    for (const ChunkValues::Reader& reader : readers) {
-      if (reader.part != *graph.part || values_.MadeIn(before) != *graph.part) {
-        // A value of another part may stand there only if it never leaves that part.
-        if (reader.part == values_.MadeIn(before)) continue;
-      } else if (Position(graph, reader.node) <= Position(graph, &node)) {
-        continue;
-      }
-      return absl::InternalError(absl::StrCat("%", result.name, " overwrites %", before->name, " in buffer ",
-                                              result.placement->index, ", which ", reader.node->op, " still reads"));
-    }
-    return absl::OkStatus();
-  }
-
-  static std::ptrdiff_t Position(const Graph& graph, const Node* node) {
-    return std::find_if(graph.nodes().begin(), graph.nodes().end(),
-                        [&](const auto& other) { return other.get() == node; }) -
-           graph.nodes().begin();
-  }
-
-  const Module& module_;
-  const ChunkId chunk_;
-  const ChunkValues values_;
-  absl::flat_hash_map<int, const Value*> held_;
-};
-
 absl::Status CheckScheduleReachesAllParts(const Module& module, const Schedule& schedule) {
   for (const auto& graph : module.graphs) {
     if (!graph->part) return absl::FailedPreconditionError("the module is not split; run split_stages first");
@@ -291,7 +241,7 @@ absl::StatusOr<bool> PlanBuffers::Run(Module& module) const {
 
 absl::Status PlanBuffers::CheckAfter(const Module& module) const {
   for (int chunk = 0; chunk < module.config.stages; ++chunk) {
-    RETURN_IF_ERROR(OverlapCheck(module, ChunkId(chunk)).Run());
+    RETURN_IF_ERROR(CheckNoOverlap(module, ChunkId(chunk)));
   }
   return absl::OkStatus();
 }

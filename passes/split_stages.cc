@@ -14,10 +14,6 @@ namespace {
 
 using NodeSet = absl::flat_hash_set<const Node*>;
 
-bool IsParameterOrConstant(const Value* value) {
-  return value->kind == Value::Kind::kParameter || value->kind == Value::Kind::kConstant;
-}
-
 bool UsedByUpdateOnly(const UseMap& uses, const Value* value) {
   const std::vector<Use>& all = UsesOf(uses, value);
   return !all.empty() &&

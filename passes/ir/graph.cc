@@ -10,6 +10,13 @@
 
 namespace pipeloom {
 
+std::optional<Part> PartOfLetter(absl::string_view letter) {
+  for (Part part : kParts) {
+    if (letter.size() == 1 && letter[0] == PartLetter(part)) return part;
+  }
+  return std::nullopt;
+}
+
 std::string Graph::UniqueName(absl::string_view hint) const {
   std::string name(hint);
   for (int suffix = 1; values_.contains(name); ++suffix) name = absl::StrCat(hint, ".", suffix);

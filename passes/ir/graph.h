@@ -26,6 +26,8 @@ enum class Part { kForward, kBackwardInput, kBackwardWeight, kReduce, kUpdate };
 inline constexpr Part kParts[] = {Part::kForward, Part::kBackwardInput, Part::kBackwardWeight, Part::kReduce,
                                   Part::kUpdate};
 constexpr char PartLetter(Part part) { return "FBWRU"[static_cast<int>(part)]; }
+// The part of a letter; nothing for any other text.
+std::optional<Part> PartOfLetter(absl::string_view letter);
 
 // Where plan_buffers puts a value. `index` names a buffer of the chunk or a channel; micro-batch m uses slot m % slots.
 // With `first_apart`, slot 0 serves the first micro-batch (or group) only and slot 1 all later ones: an accumulator and
@@ -57,6 +59,10 @@ struct Value {
   std::vector<double> elements;   // of a kConstant: all elements, or one that all are equal to
   std::optional<Placement> placement;
 };
+
+inline bool IsParameterOrConstant(const Value* value) {
+  return value->kind == Value::Kind::kParameter || value->kind == Value::Kind::kConstant;
+}
 
 // Everything about a node but op, operands and attributes.
 struct NodeInfo {

@@ -231,7 +231,13 @@ absl::Status CheckJoins(const Module& module) {
   return absl::OkStatus();
 }
 
+// More than any machine has ranks; a mistyped number then ends at once and not when memory does.
+constexpr int kMostStages = 1 << 16;
+
 absl::Status CheckConfig(const PipelineConfig& config) {
+  if (config.stages > kMostStages) {
+    return absl::InvalidArgumentError(absl::StrCat(config.stages, " stages; give at most ", kMostStages));
+  }
   if (config.stages >= 1 && config.micro_batches >= 1 && config.threads >= 1) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("stages, micro_batches and threads are 1 or more, not ", config.stages,
                                                  ", ", config.micro_batches, " and ", config.threads));

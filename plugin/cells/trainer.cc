@@ -28,6 +28,7 @@ std::vector<std::string> ParameterNames(const CellTree& tree) {
 
 absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(Pipeline pipeline, Optimizer optimizer,
                                                          const TrainerOptions& options) {
+  if (pipeline.net_with_loss == nullptr) return absl::InvalidArgumentError("the pipeline has no network; give it one");
   ASSIGN_OR_RETURN(CellTree tree, CellTree::Of(*pipeline.net_with_loss));
   RETURN_IF_ERROR(StagesOfCells(tree, pipeline.stage_config).status());
   RETURN_IF_ERROR(optimizer.Validate());

@@ -11,14 +11,6 @@
 namespace pipeloom {
 namespace {
 
-Part PartOfLetter(const std::string& letter) {
-  for (Part part : kParts) {
-    if (letter == std::string(1, PartLetter(part))) return part;
-  }
-  PIPELOOM_CHECK(false, "no part is called ", letter);
-  return Part::kForward;
-}
-
 int Group(const Node& node) { return static_cast<int>(GetInt(node.attributes, "group", 1)); }
 
 // Copies one chunk of the module into the program of its rank.
@@ -84,9 +76,10 @@ class ChunkBuilder {
     if (node.info.rate == Rate::kMicro) channel.spec.round = micro_batches_;
     if (node.op == "receive") {
       channel.group = Group(node);
-      channel.released_after = node.info.rate == Rate::kStep
-                                   ? Part::kUpdate
-                                   : PartOfLetter(GetString(node.attributes, "released_after", "F"));
+      channel.released_after =
+          node.info.rate == Rate::kStep
+              ? Part::kUpdate
+              : PartOfLetter(GetString(node.attributes, "released_after", "F")).value_or(Part::kForward);
     }
     channel_index_[Number(node)] = static_cast<int>(program_.channels.size());
     program_.channels.push_back(std::move(channel));

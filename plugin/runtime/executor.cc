@@ -56,8 +56,9 @@ absl::Status Executor::Run(absl::Span<const TensorView> inputs, absl::Span<const
       break;
     }
     if (const absl::Status failure = transport_.failure(); !failure.ok()) return failure;
-    transport_.Fail(Annotate(status, absl::StrCat("rank ", rank_.value(), ", ", ActionToString(timed.action),
-                                                  running_ == nullptr ? "" : absl::StrCat(", ", running_->place))));
+    transport_.Fail(
+        Annotate(status, absl::StrCat("step ", step_, ", rank ", rank_.value(), ", ", ActionToString(timed.action),
+                                      running_ == nullptr ? "" : absl::StrCat(", ", running_->place))));
     return transport_.failure();
   }
   ++step_;

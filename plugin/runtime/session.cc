@@ -1,5 +1,6 @@
 #include "plugin/runtime/session.h"
 
+#include <algorithm>
 #include <cstring>
 #include <system_error>
 #include <utility>
@@ -64,6 +65,7 @@ class ThreadSession : public Session {
     }
     RETURN_IF_ERROR(CheckUsable());
     const ChannelTag first_tag(next_tag_);
+    const std::vector<NewCopy> new_copies = NewCopies(program);
     const absl::Status loaded = FirstError(threads_.Run([&](int index) -> absl::Status {
       Rank& rank = ranks_[static_cast<size_t>(index)];
       const RankProgram& mine = program.ranks[static_cast<size_t>(index)];
@@ -79,6 +81,11 @@ class ThreadSession : public Session {
     if (!loaded.ok()) {
       for (Rank& rank : ranks_) rank.executors.resize(inputs_of_.size());
       return loaded;
+    }
+    for (const NewCopy& copy : new_copies) {
+      const Tensor& from = *ranks_[copy.from].parameters.Find(copy.name);
+      Tensor& to = *ranks_[copy.to].parameters.Find(copy.name);
+      std::memcpy(to.data<char>(), from.data<char>(), static_cast<size_t>(from.type().bytes()));
     }
     inputs_of_.push_back(program.inputs);
     outputs_of_.push_back(program.outputs);
@@ -107,6 +114,9 @@ class ThreadSession : public Session {
     for (Rank& rank : ranks_) {
       Tensor* parameter = rank.parameters.Find(name);
       if (parameter == nullptr) continue;
+      if (value.data == nullptr && value.type.bytes() > 0) {
+        return absl::InvalidArgumentError(absl::StrCat("the value of parameter ", name, " has no data"));
+      }
       if (parameter->type() != value.type) {
         return absl::InvalidArgumentError(absl::StrCat("parameter ", name, " is ", parameter->type().ToString(),
                                                        "; the value is ", value.type.ToString()));
@@ -130,6 +140,26 @@ class ThreadSession : public Session {
   }
 
  private:
+  // A parameter that a program brings to rank `to`, and that rank `from` has from earlier ones.
+  struct NewCopy {
+    std::string name;
+    size_t from;
+    size_t to;
+  };
+
+  std::vector<NewCopy> NewCopies(const CompiledProgram& program) {
+    std::vector<NewCopy> copies;
+    for (size_t to = 0; to < ranks_.size(); ++to) {
+      for (const ParameterRef& parameter : program.ranks[to].parameters) {
+        if (ranks_[to].parameters.Find(parameter.name) != nullptr) continue;
+        const auto from = std::find_if(ranks_.begin(), ranks_.end(),
+                                       [&](Rank& rank) { return rank.parameters.Find(parameter.name) != nullptr; });
+        if (from != ranks_.end()) copies.push_back({parameter.name, static_cast<size_t>(from - ranks_.begin()), to});
+      }
+    }
+    return copies;
+  }
+
   static absl::Status NoSuchParameter(const std::string& name) {
     return absl::NotFoundError(absl::StrCat("no program of this session uses parameter ", name));
   }

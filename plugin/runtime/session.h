@@ -28,8 +28,9 @@ class Session {
   virtual ~Session() = default;
 
   // Makes the kernels and buffers of `program` on every rank; parameters that the session does not have yet are made
-  // and hold zeros. InvalidArgument where a parameter has another type than in an earlier program, or where the program
-  // is for another number of ranks. Returns the program's number for Run.
+  // and hold zeros; one that is new on a rank only gets the value that other ranks have. InvalidArgument where a
+  // parameter has another type than in an earlier program, or where the program is for another number of ranks. Returns
+  // the program's number for Run.
   virtual absl::StatusOr<int> Load(const CompiledProgram& program) = 0;
 
   // Runs one step. `inputs` and `outputs` in the order of the step graph's, with the types of the whole batch
