@@ -82,7 +82,7 @@ class Assigner {
         if (parameter == nullptr) continue;
         return absl::InvalidArgumentError(absl::StrCat(Describe(*node), " has parameter ", parameter->parameter,
                                                        " but no stage; give it one of 0 to ", config_.stages - 1,
-                                                       " in stage_config or by its pipeline stage"));
+                                                       " in stage_config or by SetPipelineStage"));
       }
     }
     return absl::OkStatus();

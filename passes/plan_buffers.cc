@@ -216,7 +216,7 @@ absl::Status CheckScheduleReachesAllParts(const Module& module, const Schedule& 
     if (Trains(schedule) || (graph->part != Part::kBackwardInput && graph->part != Part::kBackwardWeight)) continue;
     return absl::InvalidArgumentError(absl::StrCat("schedule ", module.config.schedule,
                                                    " only runs forward, but chunk ", graph->chunk->value(),
-                                                   " has a backward part; choose gpipe or 1f1b"));
+                                                   " has a backward part; choose ", ScheduleChoices(true)));
   }
   return absl::OkStatus();
 }

@@ -42,14 +42,22 @@ double RanksFromHereOn(const ScheduleShape& shape, RankId rank) {
 double One(const ScheduleShape&, RankId) { return 1; }
 
 constexpr ScheduleInfo kSchedules[] = {
-    {"gpipe", Gpipe, LoopPlacement, OneChunkPerRank, TrainingBubble, AllMicroBatches},
-    {"1f1b", OneForwardOneBackward, LoopPlacement, OneChunkPerRank, TrainingBubble, RanksFromHereOn},
-    {"forward", ForwardOnly, LoopPlacement, OneChunkPerRank, ForwardBubble, One},
+    {"gpipe", /*trains=*/true, Gpipe, LoopPlacement, OneChunkPerRank, TrainingBubble, AllMicroBatches},
+    {"1f1b", /*trains=*/true, OneForwardOneBackward, LoopPlacement, OneChunkPerRank, TrainingBubble, RanksFromHereOn},
+    {"forward", /*trains=*/false, ForwardOnly, LoopPlacement, OneChunkPerRank, ForwardBubble, One},
 };
 
 }  // namespace
 
 absl::Span<const ScheduleInfo> ScheduleTable() { return kSchedules; }
+
+std::string ScheduleChoices(bool trains) {
+  std::vector<absl::string_view> names;
+  for (const ScheduleInfo& info : kSchedules) {
+    if (info.trains == trains) names.push_back(info.name);
+  }
+  return absl::StrJoin(names, " or ");
+}
 
 absl::StatusOr<const ScheduleInfo*> FindSchedule(absl::string_view name) {
   std::vector<std::string> names;

@@ -20,6 +20,7 @@ struct ShareTimes {
 // A row of the table: all that the rest of the system knows about one schedule.
 struct ScheduleInfo {
   absl::string_view name;
+  bool trains;  // has a backward part
   // Compute actions of one rank, in order.
   std::vector<Action> (*generate)(const ScheduleShape& shape, RankId rank);
   // The rank of each of the shape.chunks() chunks.
@@ -36,6 +37,9 @@ struct ScheduleInfo {
 };
 
 absl::Span<const ScheduleInfo> ScheduleTable();
+
+// The names of the schedules that train, or of those that only run forward: "gpipe or 1f1b", for messages.
+std::string ScheduleChoices(bool trains);
 
 // InvalidArgument with the names there are, nearest first, for a name that is not in the table.
 absl::StatusOr<const ScheduleInfo*> FindSchedule(absl::string_view name);

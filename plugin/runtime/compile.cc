@@ -92,9 +92,10 @@ absl::Status CheckScheduleFits(const Module& module) {
   ASSIGN_OR_RETURN(const Schedule schedule, MakeSchedule(module.config.schedule, module.config.stages,
                                                          module.config.micro_batches, /*chunks_per_rank=*/1));
   if (Trains(schedule) == graph_trains) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "schedule ", module.config.schedule, graph_trains ? " only runs forward" : " trains", ", but graph @",
-      module.graphs[0]->name(), graph_trains ? " has an update; choose gpipe or 1f1b" : " has no update; use forward"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("schedule ", module.config.schedule, graph_trains ? " only runs forward" : " trains",
+                   ", but graph @", module.graphs[0]->name(), graph_trains ? " has an update" : " has no update",
+                   "; choose ", ScheduleChoices(graph_trains)));
 }
 
 }  // namespace

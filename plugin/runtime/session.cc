@@ -168,7 +168,7 @@ class ThreadSession : public Session {
     const absl::Status failure = ranks_[0].transport->failure();
     if (failure.ok()) return failure;
     return absl::FailedPreconditionError(
-        absl::StrCat("an earlier step failed, make a new session: ", failure.message()));
+        absl::StrCat("an earlier step failed, and this session can only be read; make a new one: ", failure.message()));
   }
 
   // What the first failing rank gave, so that all ranks' errors are one.
