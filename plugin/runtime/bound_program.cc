@@ -88,7 +88,15 @@ class Binder {
     return absl::OkStatus();
   }
 
+  void ListChannel(const BoundChannel& channel, int index) {
+    auto& parts = bound_->channels_of[static_cast<size_t>(channel.chunk)];
+    PartChannels& own = parts[static_cast<size_t>(channel.info.part)];
+    (channel.info.sends ? own.sends : own.receives).push_back(index);
+    if (!channel.info.sends) parts[static_cast<size_t>(channel.info.released_after)].released.push_back(index);
+  }
+
   absl::Status OpenChannels() {
+    bound_->channels_of.resize(program_.chunks.size());
     for (size_t i = 0; i < program_.channels.size(); ++i) {
       BoundChannel channel;
       channel.info = program_.channels[i];
@@ -103,6 +111,7 @@ class Binder {
         first_slot = channel.receive->Slot(0);
       }
       bound_->addresses[first_channel_ + i] = first_slot;
+      ListChannel(channel, static_cast<int>(i));
       bound_->channels.push_back(std::move(channel));
     }
     return absl::OkStatus();

@@ -48,6 +48,13 @@ struct BoundChannel {
   int chunk = 0;  // position among the rank's chunks
 };
 
+// The channels that one part of a chunk has to do with, by index.
+struct PartChannels {
+  std::vector<int> sends;
+  std::vector<int> receives;
+  std::vector<int> released;  // whose slots are free after the part
+};
+
 // A rank's program with its kernels made, its buffers allocated and its channels open.
 struct BoundProgram {
   static absl::StatusOr<std::unique_ptr<BoundProgram>> Bind(const RankProgram& program, const KernelRegistry& registry,
@@ -63,6 +70,7 @@ struct BoundProgram {
   std::vector<char*> addresses;  // of the step's inputs first; never grows after Bind
   std::vector<BoundChannel> channels;
   std::vector<std::array<std::vector<BoundLaunch>, 5>> chunks;  // launches by Part
+  std::vector<std::array<PartChannels, 5>> channels_of;         // of each chunk, by Part
   std::vector<OutputRef> outputs;
   std::vector<BoundOperand> output_operands;
   Buffer scratch;                      // of the kernel that needs most

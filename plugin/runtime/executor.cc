@@ -1,6 +1,5 @@
 #include "plugin/runtime/executor.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <exception>
@@ -121,10 +120,7 @@ absl::Status Executor::RunMicroBatch(int chunk, Part part, int micro_batch) {
   RETURN_IF_ERROR(AcquireDirect(chunk, part, micro_batch));
   RETURN_IF_ERROR(RunPart(chunk, part, micro_batch));
   // The SEND that comes next may still copy from a slot (of a value that goes on as a view).
-  const bool sends = std::any_of(bound_->channels.begin(), bound_->channels.end(), [&](const BoundChannel& channel) {
-    return channel.info.sends && channel.chunk == chunk && channel.info.part == part;
-  });
-  if (!sends) ReleaseAfter(chunk, part, micro_batch);
+  if (ChannelsOf(chunk, part).sends.empty()) ReleaseAfter(chunk, part, micro_batch);
   return absl::OkStatus();
 }
 
@@ -178,8 +174,9 @@ absl::Status Executor::RunStepMessage(BoundLaunch& launch) {
 }
 
 absl::Status Executor::AcquireDirect(int chunk, Part part, int micro_batch) {
-  for (BoundChannel& channel : bound_->channels) {
-    if (!channel.info.sends || !channel.info.direct || channel.chunk != chunk || channel.info.part != part) continue;
+  for (const int index : ChannelsOf(chunk, part).sends) {
+    BoundChannel& channel = bound_->channels[static_cast<size_t>(index)];
+    if (!channel.info.direct) continue;
     RETURN_IF_ERROR(channel.send->Acquire(Message(micro_batch), DeadlineNow()));
   }
   return absl::OkStatus();
@@ -187,8 +184,8 @@ absl::Status Executor::AcquireDirect(int chunk, Part part, int micro_batch) {
 
 absl::Status Executor::Send(int chunk, Part part, int micro_batch) {
   const int64_t message = Message(micro_batch);
-  for (BoundChannel& channel : bound_->channels) {
-    if (!channel.info.sends || channel.chunk != chunk || channel.info.part != part) continue;
+  for (const int index : ChannelsOf(chunk, part).sends) {
+    BoundChannel& channel = bound_->channels[static_cast<size_t>(index)];
     if (!channel.info.direct) {
       RETURN_IF_ERROR(channel.send->Acquire(message, DeadlineNow()));
       std::memcpy(channel.send->Slot(message), channel.copied_from.Address(micro_batch),
@@ -201,16 +198,16 @@ absl::Status Executor::Send(int chunk, Part part, int micro_batch) {
 }
 
 absl::Status Executor::Receive(int chunk, Part part, int micro_batch) {
-  for (BoundChannel& channel : bound_->channels) {
-    if (channel.info.sends || channel.chunk != chunk || channel.info.part != part) continue;
+  for (const int index : ChannelsOf(chunk, part).receives) {
+    const BoundChannel& channel = bound_->channels[static_cast<size_t>(index)];
     RETURN_IF_ERROR(channel.receive->Receive(Message(micro_batch), DeadlineNow()));
   }
   return absl::OkStatus();
 }
 
 void Executor::ReleaseAfter(int chunk, Part part, int micro_batch) {
-  for (BoundChannel& channel : bound_->channels) {
-    if (channel.info.sends || channel.chunk != chunk || channel.info.released_after != part) continue;
+  for (const int index : ChannelsOf(chunk, part).released) {
+    const BoundChannel& channel = bound_->channels[static_cast<size_t>(index)];
     if (EndsGroup(micro_batch, channel.info.group)) channel.receive->Release(Message(micro_batch));
   }
 }

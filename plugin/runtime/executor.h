@@ -55,6 +55,9 @@ class Executor {
   absl::Status CheckScalars() const;
   void WriteOutputs(absl::Span<const TensorView> outputs) const;
   Deadline DeadlineNow() const { return std::chrono::steady_clock::now() + deadline_; }
+  const PartChannels& ChannelsOf(int chunk, Part part) const {
+    return bound_->channels_of[static_cast<size_t>(chunk)][static_cast<size_t>(part)];
+  }
   // Messages are numbered over the life of a channel.
   int64_t Message(int micro_batch) const { return step_ * micro_batches_ + micro_batch; }
   int ChunkPosition(ChunkId chunk) const { return position_of_chunk_[static_cast<size_t>(chunk.value())]; }
