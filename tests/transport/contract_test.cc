@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "kernels/base/status_macros.h"
-#include "tests/transport/allocations.h"
+#include "tests/testlib/allocation_count.h"
 #include "tests/transport/conformance.h"
 
 namespace pipeloom {
