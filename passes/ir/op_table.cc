@@ -105,7 +105,7 @@ absl::StatusOr<std::vector<TensorType>> InferTypes(absl::string_view op, Operand
 }
 
 std::vector<UpdateState> UpdateStates(absl::string_view op, const AttributeMap& attributes) {
-  if (op == "adam") return {{"moment1"}, {"moment2"}, {"step", /*scalar=*/true}};
+  if (op == "adam" || op == "adamw") return {{"moment1"}, {"moment2"}, {"step", /*scalar=*/true}};
   if (op == "sgd" && GetDouble(attributes, "momentum", 0.0) != 0.0) return {{"accum"}};
   return {};
 }

@@ -283,5 +283,12 @@ TEST(Modules, AParameterThatTheOptimizerLacksIsNotTrained) {
             "{beta1=0.9, beta2=0.999, eps=1e-08, lr=0.001, weight_decay=0.0}");
 }
 
+TEST(Modules, AdamWHasThePublishedDefaults) {
+  const AdamW optimizer(TwoLayers().TrainableParams());
+  EXPECT_EQ(optimizer.rule().op, "adamw");
+  EXPECT_EQ(AttributesToString(optimizer.rule().attributes),
+            "{beta1=0.9, beta2=0.999, eps=1e-08, lr=0.001, weight_decay=0.01}");
+}
+
 }  // namespace
 }  // namespace pipeloom

@@ -218,9 +218,11 @@ void AddOptimizers(CaseList& list) {
         list.Add("sgd", {t, t, t}, {},
                  {{"lr", 0.05}, {"momentum", 0.9}, {"nesterov", nesterov}, {"weight_decay", decay}});
       }
-      list.Add("adam", {t, t, t, t, F32({})}, {}, {{"lr", 0.01}, {"weight_decay", decay}});
-      list.Add("adam", {t, t, t, t, F32({})}, {},
-               {{"lr", 0.01}, {"beta1", 0.8}, {"beta2", 0.99}, {"eps", 1e-3}, {"weight_decay", decay}});
+      for (const char* op : {"adam", "adamw"}) {
+        list.Add(op, {t, t, t, t, F32({})}, {}, {{"lr", 0.01}, {"weight_decay", decay}});
+        list.Add(op, {t, t, t, t, F32({})}, {},
+                 {{"lr", 0.01}, {"beta1", 0.8}, {"beta2", 0.99}, {"eps", 1e-3}, {"weight_decay", decay}});
+      }
     }
   }
 }
@@ -272,7 +274,7 @@ std::vector<RefTensor> MakeOperands(const KernelSpec& spec, uint32_t seed) {
   if (spec.op == "div") {
     for (double& value : operands[1].values) value = static_cast<float>(value < 0 ? value - 0.5 : value + 0.5);
   }
-  if (spec.op == "adam") {
+  if (spec.op == "adam" || spec.op == "adamw") {
     for (double& value : operands[3].values) value = std::abs(value);
     operands[4].values[0] = seed % 5;
   }

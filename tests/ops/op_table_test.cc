@@ -60,6 +60,7 @@ std::vector<GoodCase> GoodCases() {
       {"sgd", {x, x}, {{"lr", 0.1}}, {}},
       {"sgd", {x, x, x}, {{"lr", 0.1}, {"momentum", 0.9}, {"nesterov", true}}, {}},
       {"adam", {x, x, x, x, scalar}, {{"lr", 0.1}, {"weight_decay", 0.01}}, {}},
+      {"adamw", {x, x, x, x, scalar}, {{"lr", 0.1}, {"weight_decay", 0.01}}, {}},
   };
   for (const char* op : {"neg", "relu", "tanh", "sigmoid"}) cases.push_back({op, {x}, {}, {x}});
   for (const char* op : {"relu_grad", "tanh_grad", "sigmoid_grad"}) cases.push_back({op, {x, x}, {}, {x}});
@@ -318,6 +319,7 @@ TEST(InferTypesTest, RefusesPipelineAndUpdate) {
        {{"lr", 0.1}, {"nesterov", true}},
        "sgd: nesterov on weight f32[8,4] wants a momentum that is not 0"},
       {"adam", {w, w, w, w, w}, {{"lr", 0.1}}, "adam: operand 4 f32[8,4], step, is not f32[]"},
+      {"adamw", {w, w, w, F32({4}), F32({})}, {{"lr", 0.1}}, "adamw: operand 3 f32[4], moment2, is not f32[8,4]"},
   });
 }
 
@@ -356,13 +358,15 @@ TEST(OpTableTest, StatesOfUpdates) {
   ASSERT_EQ(momentum.size(), 1u);
   EXPECT_EQ(momentum[0].prefix, "accum");
   EXPECT_FALSE(momentum[0].scalar);
-  const std::vector<UpdateState> adam = UpdateStates("adam", {});
-  ASSERT_EQ(adam.size(), 3u);
-  EXPECT_EQ(adam[0].prefix, "moment1");
-  EXPECT_EQ(adam[1].prefix, "moment2");
-  EXPECT_EQ(adam[2].prefix, "step");
-  EXPECT_FALSE(adam[0].scalar || adam[1].scalar);
-  EXPECT_TRUE(adam[2].scalar);
+  for (const char* op : {"adam", "adamw"}) {
+    const std::vector<UpdateState> adam = UpdateStates(op, {});
+    ASSERT_EQ(adam.size(), 3u);
+    EXPECT_EQ(adam[0].prefix, "moment1");
+    EXPECT_EQ(adam[1].prefix, "moment2");
+    EXPECT_EQ(adam[2].prefix, "step");
+    EXPECT_FALSE(adam[0].scalar || adam[1].scalar);
+    EXPECT_TRUE(adam[2].scalar);
+  }
 }
 
 // FLOPs of one node on inputs of these types.

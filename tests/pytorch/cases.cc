@@ -66,6 +66,7 @@ std::vector<Case> PytorchCases() {
   const std::shared_ptr<Cell> momentum = Seeded(std::make_shared<Network>(), 2);
   const std::shared_ptr<Cell> adam = Seeded(std::make_shared<Network>(), 3);
   const std::shared_ptr<Cell> adam_default = Seeded(std::make_shared<Network>(), 3);
+  const std::shared_ptr<Cell> adamw = Seeded(std::make_shared<Network>(), 7);
   const std::shared_ptr<Cell> activations = Seeded(Activations(), 4);
   const std::shared_ptr<Cell> tied = Seeded(std::make_shared<TiedAutoencoder>(), 5);
   const std::shared_ptr<Cell> ignore = Seeded(std::make_shared<Network>(), 6);
@@ -79,6 +80,8 @@ std::vector<Case> PytorchCases() {
        Adam(adam->TrainableParams(), 1e-3, 0.9, 0.999, /*eps=*/1e-4, /*weight_decay=*/1e-2), 2, "1f1b", 2, "mean"},
       {"adam_default", adam_default, cross_entropy(), Targets::kLabels, Adam(adam_default->TrainableParams(), 1e-3), 2,
        "1f1b", 2, "mean"},
+      {"adamw", adamw, cross_entropy(), Targets::kLabels,
+       AdamW(adamw->TrainableParams(), 1e-3, 0.9, 0.999, /*eps=*/1e-4, /*weight_decay=*/0.5), 2, "1f1b", 2, "mean"},
       {"activations", activations, std::make_shared<MSELoss>(), Targets::kOneHot,
        SGD(activations->TrainableParams(), 1e-1), 2, "1f1b", 4, "mean"},
       {"tied", tied, std::make_shared<MSELoss>(), Targets::kPixels, SGD(tied->TrainableParams(), 1e-1), 3, "1f1b", 4,

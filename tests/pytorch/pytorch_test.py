@@ -132,6 +132,12 @@ class SameAsPytorch(unittest.TestCase):
                        weights, lr=1e-3, eps=1e-4, weight_decay=1e-2), 2,
                    "mean")
 
+    def test_adamw(self):
+        self.check("adamw", mnist_network, cross_entropy,
+                   lambda weights: torch.optim.AdamW(
+                       weights, lr=1e-3, eps=1e-4, weight_decay=0.5), 2,
+                   "mean")
+
     def test_losses_of_adam_with_the_eps_of_its_authors(self):
         # The first step is lr g / (|g| + eps). Among 400,000 gradients there
         # are some that cancel to 1e-10: with an eps of 1e-8 their rounding

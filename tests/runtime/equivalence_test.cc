@@ -107,6 +107,27 @@ graph @step(%x: f32[{rows},12] {batch_axis=0}, %t: f32[{rows},7] {batch_axis=0})
   return network;
 }
 
+// Gates, and a decay beside the gradients.
+const Network& Gated() {
+  static const Network& network =
+      *new Network{R"(
+graph @step(%x: f32[{rows},12] {batch_axis=0}, %label: i32[{rows}] {batch_axis=0}) -> (%loss {reduce="{reduce}"}) {
+  %w1 = param "a.weight" : f32[12,20]
+  %w2 = param "b.weight" : f32[20,20]
+  %w3 = param "c.weight" : f32[20,7]
+  %h1 = matmul(%x, %w1) : f32[{rows},20]  // a, forward
+  %h2 = matmul(%h1, %w2) : f32[{rows},20]  // b, forward
+  %h3 = sigmoid(%h2) : f32[{rows},20]  // b, forward
+  %h4 = mul(%h1, %h3) : f32[{rows},20]  // c, forward
+  %y = matmul(%h4, %w3) : f32[{rows},7]  // c, forward
+  %loss = softmax_cross_entropy(%y, %label) : f32[]  // forward
+} update adamw {lr=0.01, weight_decay=0.5}
+)",
+                   {"a", "b", "c"},
+                   {"a.weight", "b.weight", "c.weight", "moment1.a.weight", "moment2.c.weight", "step.b.weight"}};
+  return network;
+}
+
 struct Case {
   const char* name;
   const Network& (*network)();
@@ -206,7 +227,9 @@ INSTANTIATE_TEST_SUITE_P(Networks, EquivalenceTest,
                                          Case{"tied_4", Tied, 32, 4}, Case{"tied_rows_of_40", Tied, 440, 11},
                                          Case{"outermost_4", Outermost, 32, 4}, Case{"outermost_11", Outermost, 33, 11},
                                          Case{"outermost_weights_4", OutermostWeights, 32, 4},
-                                         Case{"outermost_weights_16", OutermostWeights, 48, 16}),
+                                         Case{"outermost_weights_16", OutermostWeights, 48, 16},
+                                         Case{"gated_1", Gated, 12, 1}, Case{"gated_4", Gated, 32, 4},
+                                         Case{"gated_rows_of_50", Gated, 250, 5}),
                          [](const testing::TestParamInfo<Case>& info) { return std::string(info.param.name); });
 
 }  // namespace

@@ -311,6 +311,16 @@ Tensors Adam(const Tensors& in, const AttributeMap& attributes, const Types&) {
   return written;
 }
 
+// The decay takes its share of the weight; moments see the gradient alone.
+Tensors AdamW(const Tensors& in, const AttributeMap& attributes, const Types& out) {
+  AttributeMap without_decay = attributes;
+  without_decay["weight_decay"] = 0.0;
+  Tensors written = Adam(in, without_decay, out);
+  const double decay = GetDouble(attributes, "lr", 0.0) * GetDouble(attributes, "weight_decay", 0.0);
+  for (size_t i = 0; i < in[0].values.size(); ++i) written[0].values[i] -= decay * in[0].values[i];
+  return written;
+}
+
 const std::map<std::string, Reference, std::less<>>& References() {
   static const auto& references = *new std::map<std::string, Reference, std::less<>>{
       {"matmul", Matmul},
@@ -345,6 +355,7 @@ const std::map<std::string, Reference, std::less<>>& References() {
       {"grad_accumulate", Accumulate},
       {"sgd", Sgd},
       {"adam", Adam},
+      {"adamw", AdamW},
   };
   return references;
 }
