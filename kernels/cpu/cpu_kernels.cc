@@ -14,6 +14,7 @@ void RegisterCpuKernels(KernelRegistry& registry) {
   RegisterCrossEntropyKernels(registry);
   RegisterMseKernels(registry);
   RegisterReductionKernels(registry);
+  RegisterSoftmaxKernels(registry);
   RegisterLayoutKernels(registry);
   RegisterAccumulateKernels(registry);
   RegisterOptimizerKernels(registry);

@@ -50,4 +50,8 @@ Var GELU::Construct(Var x) { return ops::Gelu(x, approximate_); }
 
 Var Tanh::Construct(Var x) { return ops::Tanh(x); }
 
+Var Softmax::Construct(Var x) { return ops::Softmax(x, axis_); }
+
+Var LogSoftmax::Construct(Var x) { return ops::LogSoftmax(x, axis_); }
+
 }  // namespace pipeloom

@@ -82,6 +82,30 @@ class Tanh : public Cell {
   Var Construct(Var x) override;
 };
 
+// Along `axis`; a negative one counts from the last.
+class Softmax : public Cell {
+ public:
+  explicit Softmax(int64_t axis = -1) : axis_(axis) {}
+
+ protected:
+  Var Construct(Var x) override;
+
+ private:
+  int64_t axis_;
+};
+
+// The logarithm of Softmax.
+class LogSoftmax : public Cell {
+ public:
+  explicit LogSoftmax(int64_t axis = -1) : axis_(axis) {}
+
+ protected:
+  Var Construct(Var x) override;
+
+ private:
+  int64_t axis_;
+};
+
 }  // namespace pipeloom
 
 #endif  // PLUGIN_CELLS_LAYERS_H_

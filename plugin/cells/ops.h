@@ -29,6 +29,11 @@ Var Sigmoid(Var x);
 // `approximate`: by the tanh formula, else by erf.
 Var Gelu(Var x, bool approximate = true);
 
+// Along `axis`; a negative one counts from the last. The exponentials' shares of their sum, and the logarithms of
+// those.
+Var Softmax(Var x, int64_t axis = -1);
+Var LogSoftmax(Var x, int64_t axis = -1);
+
 // Of logits f32[n, c] and labels i32[n]; f32[]. `reduction`: "mean", over the labels that are not `ignore_index`, or
 // "sum".
 Var SoftmaxCrossEntropy(Var logits, Var labels, const std::string& reduction = "mean", int64_t ignore_index = -100);

@@ -78,6 +78,25 @@ TEST(GraphText, SequentialCellNamesItsCellsByNumber) {
 )");
 }
 
+TEST(GraphText, SoftmaxAlongAnyAxis) {
+  SequentialCell cells;
+  cells.Append<Softmax>();
+  cells.Append<LogSoftmax>(/*axis=*/2);
+  cells.Append<LogSoftmax>(/*axis=*/-2);
+  EXPECT_EQ(TextOf(cells, {{kF32, {2, 3, 4}}}),
+            R"(graph @cell(%x: f32[2,3,4] {batch_axis=0}) -> (%transpose.1 {reduce="concat"}) {
+  %softmax = softmax(%x) {axis=-1} : f32[2,3,4]  // 0, forward
+  %log_softmax = log_softmax(%softmax) {axis=-1} : f32[2,3,4]  // 1, forward
+  %transpose = transpose(%log_softmax) {perm=[0,2,1]} : f32[2,4,3]  // 2, forward
+  %log_softmax.1 = log_softmax(%transpose) {axis=-1} : f32[2,4,3]  // 2, forward
+  %transpose.1 = transpose(%log_softmax.1) {perm=[0,2,1]} : f32[2,3,4]  // 2, forward
+}
+)");
+  Softmax beyond(3);
+  EXPECT_NE(TextOf(beyond, {{kF32, {2, 3, 4}}}).find("softmax: f32[2,3,4] has no axis 3; give one from -3 to 2"),
+            std::string::npos);
+}
+
 TEST(GraphText, SequentialCellWithTheSameCellTwice) {
   auto dense = std::make_shared<Dense>(4, 4);
   SequentialCell cells({dense, std::make_shared<Tanh>(), dense});

@@ -122,6 +122,18 @@ void AddLosses(CaseList& list) {
   }
 }
 
+void AddNormalizations(CaseList& list) {
+  for (const Shape& shape : PlainShapes()) {
+    if (shape.empty()) continue;
+    const TensorType t = F32(shape);
+    for (const int64_t axis : {int64_t{-1}, static_cast<int64_t>(shape.size()) - 1}) {
+      for (const char* op : {"softmax", "log_softmax"}) list.Add(op, {t}, {t}, {{"axis", axis}});
+      for (const char* op : {"softmax_grad", "log_softmax_grad"}) list.Add(op, {t, t}, {t}, {{"axis", axis}});
+    }
+  }
+  for (const char* op : {"softmax", "log_softmax"}) list.Add(op, {F32({5, 0})}, {F32({5, 0})});
+}
+
 void AddReductions(CaseList& list) {
   const std::vector<std::pair<Shape, std::vector<int64_t>>> reductions = {
       {{}, {}},
@@ -244,6 +256,7 @@ std::vector<KernelCase> AllKernelCases() {
   AddMaps(list);
   AddLosses(list);
   AddReductions(list);
+  AddNormalizations(list);
   AddLayouts(list, DType::kFloat32);
   AddLayouts(list, DType::kInt32);
   AddOptimizers(list);

@@ -64,6 +64,9 @@ std::vector<GoodCase> GoodCases() {
   };
   for (const char* op : {"neg", "relu", "tanh", "sigmoid"}) cases.push_back({op, {x}, {}, {x}});
   for (const char* op : {"relu_grad", "tanh_grad", "sigmoid_grad"}) cases.push_back({op, {x, x}, {}, {x}});
+  for (const char* op : {"softmax", "log_softmax"}) cases.push_back({op, {x}, {{"axis", int64_t{-1}}}, {x}});
+  for (const char* op : {"softmax_grad", "log_softmax_grad"})
+    cases.push_back({op, {x, x}, {{"axis", int64_t{1}}}, {x}});
   for (const TensorType& type : movable) {
     const DType dtype = type.dtype;
     cases.push_back({"broadcast_to", {type}, {{"shape", Ints{2, 8, 4}}}, {{dtype, {2, 8, 4}}}});
@@ -222,6 +225,24 @@ TEST(InferTypesTest, RefusesLosses) {
        "softmax_cross_entropy_grad: operand 0 f32[1], the gradient of the loss, is not f32[]"},
       {"mse", {logits, F32({8})}, {}, "mse: operand 1 f32[8], the target, is not f32[8,10]"},
       {"mse_grad", {F32({}), logits, F32({8})}, {}, "mse_grad: operand 2 f32[8], the target, is not f32[8,10]"},
+  });
+}
+
+TEST(InferTypesTest, RefusesNormalizations) {
+  const TensorType x = F32({8, 4});
+  ExpectRefused({
+      {"softmax",
+       {x},
+       {{"axis", int64_t{0}}},
+       "softmax: axis 0 is not the last one of operand 0 f32[8,4]; give -1 or 1, and transpose for another axis"},
+      {"log_softmax_grad",
+       {x, x},
+       {{"axis", int64_t{2}}},
+       "log_softmax_grad: axis 2 is not the last one of operand 0 f32[8,4]; give -1 or 1, and transpose for another "
+       "axis"},
+      {"log_softmax", {F32({})}, {}, "log_softmax: operand 0 f32[] has no axis to go over"},
+      {"softmax", {I32({4})}, {}, "softmax: operand 0 i32[4] is not of dtype f32"},
+      {"softmax_grad", {x, F32({8})}, {}, "softmax_grad: operand 1 f32[8] is not of the type of operand 0 f32[8,4]"},
   });
 }
 
@@ -388,6 +409,10 @@ TEST(NodeFlopsTest, CountsOperations) {
   EXPECT_EQ(Flops("reduce_sum", {x}, {}), 8 * 4);
   EXPECT_EQ(Flops("softmax_cross_entropy", {x, I32({8})}, {}), 5 * 8 * 4);
   EXPECT_EQ(Flops("softmax_cross_entropy_grad", {F32({}), x, I32({8})}, {}), 5 * 8 * 4);
+  EXPECT_EQ(Flops("softmax", {x}, {}), 5 * 8 * 4);
+  EXPECT_EQ(Flops("log_softmax", {x}, {}), 5 * 8 * 4);
+  EXPECT_EQ(Flops("softmax_grad", {x, x}, {}), 4 * 8 * 4);
+  EXPECT_EQ(Flops("log_softmax_grad", {x, x}, {}), 4 * 8 * 4);
   EXPECT_EQ(Flops("transpose", {x}, {{"perm", Ints{1, 0}}}), 0);
   Node host_op;
   host_op.op = "frob";

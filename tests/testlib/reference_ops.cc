@@ -165,6 +165,45 @@ Tensors CrossEntropyGrad(const Tensors& in, const AttributeMap& attributes, cons
   });
 }
 
+// The row of `index` along the last axis.
+const double* RowOf(const RefTensor& tensor, Index index) {
+  index.back() = 0;
+  return tensor.values.data() + Offset(tensor.type.shape, index);
+}
+
+Tensors LogSoftmax(const Tensors& in, const AttributeMap&, const Types& out) {
+  const int64_t n = out[0].shape.back();
+  return Fill(out[0], [&](const Index& index) {
+    const double* row = RowOf(in[0], index);
+    return row[index.back()] - LogSumExp(row, n);
+  });
+}
+
+Tensors Softmax(const Tensors& in, const AttributeMap& attributes, const Types& out) {
+  Tensors result = LogSoftmax(in, attributes, out);
+  for (double& value : result[0].values) value = std::exp(value);
+  return result;
+}
+
+// The sum over j of dy_j times the derivative of y_j by x_i, which `derivative` gives from y, j and i.
+Tensors ThroughRows(const Tensors& in, const Types& out, double (*derivative)(const double*, int64_t, int64_t)) {
+  return Fill(out[0], [&](const Index& index) {
+    const double* dy = RowOf(in[0], index);
+    const double* y = RowOf(in[1], index);
+    double sum = 0;
+    for (int64_t j = 0; j < out[0].shape.back(); ++j) sum += dy[j] * derivative(y, j, index.back());
+    return sum;
+  });
+}
+
+Tensors SoftmaxGrad(const Tensors& in, const AttributeMap&, const Types& out) {
+  return ThroughRows(in, out, [](const double* y, int64_t j, int64_t i) { return y[j] * ((i == j ? 1 : 0) - y[i]); });
+}
+
+Tensors LogSoftmaxGrad(const Tensors& in, const AttributeMap&, const Types& out) {
+  return ThroughRows(in, out, [](const double* y, int64_t j, int64_t i) { return (i == j ? 1 : 0) - std::exp(y[i]); });
+}
+
 double MseDivisor(const RefTensor& x, const AttributeMap& attributes) {
   return GetString(attributes, "reduction", "mean") == "mean" ? static_cast<double>(x.values.size()) : 1.0;
 }
@@ -339,6 +378,10 @@ const std::map<std::string, Reference, std::less<>>& References() {
       {"gelu_grad", GeluGrad},
       {"softmax_cross_entropy", CrossEntropy},
       {"softmax_cross_entropy_grad", CrossEntropyGrad},
+      {"softmax", Softmax},
+      {"softmax_grad", SoftmaxGrad},
+      {"log_softmax", LogSoftmax},
+      {"log_softmax_grad", LogSoftmaxGrad},
       {"mse", Mse},
       {"mse_grad", MseGrad},
       {"reduce_sum", ReduceSum},
