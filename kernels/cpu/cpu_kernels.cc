@@ -15,6 +15,7 @@ void RegisterCpuKernels(KernelRegistry& registry) {
   RegisterMseKernels(registry);
   RegisterReductionKernels(registry);
   RegisterSoftmaxKernels(registry);
+  RegisterLayerNormKernels(registry);
   RegisterLayoutKernels(registry);
   RegisterAccumulateKernels(registry);
   RegisterOptimizerKernels(registry);

@@ -66,6 +66,10 @@ Var Softmax(Var x, int64_t axis) { return AlongAxis("softmax", x, axis); }
 
 Var LogSoftmax(Var x, int64_t axis) { return AlongAxis("log_softmax", x, axis); }
 
+Var LayerNorm(Var x, Var gamma, Var beta, double epsilon) {
+  return Op("layer_norm", {x, gamma, beta}, {{"eps", epsilon}});
+}
+
 Var SoftmaxCrossEntropy(Var logits, Var labels, const std::string& reduction, int64_t ignore_index) {
   return Op("softmax_cross_entropy", {logits, labels}, {{"reduction", reduction}, {"ignore_index", ignore_index}});
 }

@@ -130,7 +130,14 @@ void AddNormalizations(CaseList& list) {
       for (const char* op : {"softmax", "log_softmax"}) list.Add(op, {t}, {t}, {{"axis", axis}});
       for (const char* op : {"softmax_grad", "log_softmax_grad"}) list.Add(op, {t, t}, {t}, {{"axis", axis}});
     }
+    const TensorType along = F32({shape.back()});
+    for (const AttributeMap& attributes : {AttributeMap{}, AttributeMap{{"eps", 1e-2}}}) {
+      list.Add("layer_norm", {t, along, along}, {t}, attributes);
+      list.Add("layer_norm_grad_x", {t, t, along}, {t}, attributes);
+      list.Add("layer_norm_grad_gamma", {t, t}, {along}, attributes);
+    }
   }
+  list.Add("layer_norm", {F32({5, 0}), F32({0}), F32({0})}, {F32({5, 0})});
   for (const char* op : {"softmax", "log_softmax"}) list.Add(op, {F32({5, 0})}, {F32({5, 0})});
 }
 

@@ -82,6 +82,11 @@ void AddNormalizations(Cases& cases) {
     }
     cases.push_back({op, {F32({3, 2})}, {{"axis", int64_t{-1}}}});
   }
+  for (const Shape& shape : {Shape{5}, Shape{3, 4}, Shape{2, 3, 4}, Shape{3, 1}, Shape{1, 6}}) {
+    const TensorType along{DType::kFloat32, {shape.back()}};
+    cases.push_back({"layer_norm", {F32(shape), along, along}, {}});
+    cases.push_back({"layer_norm", {F32(shape), along, along}, {{"eps", 0.5}}});
+  }
 }
 
 void AddMovement(Cases& cases) {

@@ -49,6 +49,10 @@ std::vector<GoodCase> GoodCases() {
       {"reduce_sum", {x}, {}, {scalar}},
       {"reduce_sum", {x}, {{"axes", Ints{0}}, {"group", int64_t{2}}}, {F32({4})}},
       {"reduce_mean", {x}, {{"axes", Ints{0, 1}}, {"keep_dims", true}}, {F32({1, 1})}},
+      {"layer_norm", {F32({2, 8, 4}), F32({4}), F32({4})}, {{"eps", 1e-6}}, {F32({2, 8, 4})}},
+      {"layer_norm_grad_x", {x, x, F32({4})}, {}, {x}},
+      {"layer_norm_grad_gamma", {x, x}, {{"eps", 1e-6}, {"group", int64_t{2}}}, {F32({4})}},
+      {"layer_norm_grad_gamma", {F32({2, 8, 4}), F32({2, 8, 4})}, {}, {F32({4})}},
       {"micro_batch_slice", {F32({32, 4})}, {{"count", int64_t{4}}}, {x}},
       {"micro_batch_slice", {F32({8, 8})}, {{"axis", int64_t{1}}, {"count", int64_t{2}}}, {x}},
       {"micro_batch_merge", {scalar}, {{"reduce", std::string("sum")}, {"count", int64_t{4}}}, {scalar}},
@@ -242,6 +246,16 @@ TEST(InferTypesTest, RefusesNormalizations) {
        "axis"},
       {"log_softmax", {F32({})}, {}, "log_softmax: operand 0 f32[] has no axis to go over"},
       {"softmax", {I32({4})}, {}, "softmax: operand 0 i32[4] is not of dtype f32"},
+      {"layer_norm", {x, F32({8}), F32({4})}, {}, "layer_norm: operand 1 f32[8], gamma, is not f32[4]"},
+      {"layer_norm", {x, F32({4}), F32({1, 4})}, {}, "layer_norm: operand 2 f32[1,4], beta, is not f32[4]"},
+      {"layer_norm", {F32({}), F32({}), F32({})}, {}, "layer_norm: operand 0 f32[] has no axis to normalize"},
+      {"layer_norm", {x, F32({4}), F32({4})}, {{"eps", 0.0}}, "layer_norm: eps is 0; give a finite one above 0"},
+      {"layer_norm_grad_x",
+       {F32({8}), x, F32({4})},
+       {},
+       "layer_norm_grad_x: operand 0 f32[8], the gradient of the result, is not f32[8,4]"},
+      {"layer_norm_grad_gamma", {x, I32({8, 4})}, {}, "layer_norm_grad_gamma: operand 1 i32[8,4] is not of dtype f32"},
+      {"layer_norm_grad_gamma", {x, x}, {{"group", int64_t{0}}}, "layer_norm_grad_gamma: group is 0; give at least 1"},
       {"softmax_grad", {x, F32({8})}, {}, "softmax_grad: operand 1 f32[8] is not of the type of operand 0 f32[8,4]"},
   });
 }
@@ -413,6 +427,9 @@ TEST(NodeFlopsTest, CountsOperations) {
   EXPECT_EQ(Flops("log_softmax", {x}, {}), 5 * 8 * 4);
   EXPECT_EQ(Flops("softmax_grad", {x, x}, {}), 4 * 8 * 4);
   EXPECT_EQ(Flops("log_softmax_grad", {x, x}, {}), 4 * 8 * 4);
+  EXPECT_EQ(Flops("layer_norm", {x, F32({4}), F32({4})}, {}), 8 * 8 * 4);
+  EXPECT_EQ(Flops("layer_norm_grad_x", {x, x, F32({4})}, {}), 14 * 8 * 4);
+  EXPECT_EQ(Flops("layer_norm_grad_gamma", {x, x}, {}), 8 * 8 * 4);
   EXPECT_EQ(Flops("transpose", {x}, {{"perm", Ints{1, 0}}}), 0);
   Node host_op;
   host_op.op = "frob";

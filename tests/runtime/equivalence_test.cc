@@ -107,26 +107,36 @@ graph @step(%x: f32[{rows},12] {batch_axis=0}, %t: f32[{rows},7] {batch_axis=0})
   return network;
 }
 
-// Gates that are a softmax, logarithms of one, and a decay beside the gradients. With a smaller eps the quotient of
-// Adam magnifies the rounding of gradients that nearly cancel.
+// Normalized rows, with the weights of a normalization given another type in one place; gates that are a softmax and
+// logarithms of one; a decay beside the gradients. With a smaller eps the quotient of Adam magnifies the rounding of
+// gradients that nearly cancel.
 const Network& Gated() {
   static const Network& network =
       *new Network{R"(
 graph @step(%x: f32[{rows},12] {batch_axis=0}, %t: f32[{rows},7] {batch_axis=0}) -> (%loss {reduce="{reduce}"}) {
   %w1 = param "a.weight" : f32[12,20]
+  %g1 = param "a.gamma" : f32[20]
+  %s1 = param "a.beta" : f32[20]
   %w2 = param "b.weight" : f32[20,20]
+  %g2 = param "b.gamma" : f32[4,5]
+  %s2 = param "b.beta" : f32[4,5]
   %w3 = param "c.weight" : f32[20,7]
   %h1 = matmul(%x, %w1) : f32[{rows},20]  // a, forward
-  %h2 = matmul(%h1, %w2) : f32[{rows},20]  // b, forward
-  %h3 = softmax(%h2) : f32[{rows},20]  // b, forward
-  %h4 = mul(%h1, %h3) : f32[{rows},20]  // c, forward
+  %n1 = layer_norm(%h1, %g1, %s1) : f32[{rows},20]  // a, forward
+  %h2 = matmul(%n1, %w2) : f32[{rows},20]  // b, forward
+  %g2.row = reshape(%g2) {shape=[20]} : f32[20]  // b, forward
+  %s2.row = reshape(%s2) {shape=[20]} : f32[20]  // b, forward
+  %n2 = layer_norm(%h2, %g2.row, %s2.row) {eps=0.001} : f32[{rows},20]  // b, forward
+  %h3 = softmax(%n2) : f32[{rows},20]  // b, forward
+  %h4 = mul(%n1, %h3) : f32[{rows},20]  // c, forward
   %y = matmul(%h4, %w3) : f32[{rows},7]  // c, forward
   %logs = log_softmax(%y) : f32[{rows},7]  // c, forward
   %loss = mse(%logs, %t) : f32[]  // forward
 } update adamw {eps=0.001, lr=0.01, weight_decay=0.5}
 )",
                    {"a", "b", "c"},
-                   {"a.weight", "b.weight", "c.weight", "moment1.a.weight", "moment2.c.weight", "step.b.weight"}};
+                   {"a.weight", "a.gamma", "a.beta", "b.weight", "b.gamma", "b.beta", "c.weight", "moment1.a.weight",
+                    "moment2.b.gamma", "moment2.c.weight", "step.b.weight"}};
   return network;
 }
 
