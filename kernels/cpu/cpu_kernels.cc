@@ -14,6 +14,8 @@ void RegisterCpuKernels(KernelRegistry& registry) {
   RegisterCrossEntropyKernels(registry);
   RegisterMseKernels(registry);
   RegisterReductionKernels(registry);
+  RegisterSoftmaxKernels(registry);
+  RegisterLayerNormKernels(registry);
   RegisterLayoutKernels(registry);
   RegisterAccumulateKernels(registry);
   RegisterOptimizerKernels(registry);

@@ -20,6 +20,8 @@ void RegisterActivationKernels(KernelRegistry& registry);
 void RegisterCrossEntropyKernels(KernelRegistry& registry);
 void RegisterMseKernels(KernelRegistry& registry);
 void RegisterReductionKernels(KernelRegistry& registry);
+void RegisterSoftmaxKernels(KernelRegistry& registry);
+void RegisterLayerNormKernels(KernelRegistry& registry);
 void RegisterLayoutKernels(KernelRegistry& registry);
 void RegisterAccumulateKernels(KernelRegistry& registry);
 void RegisterOptimizerKernels(KernelRegistry& registry);

@@ -83,7 +83,8 @@ class SgdKernel : public Kernel {
 
 // Factors of one step of Adam, rounded once from double.
 struct AdamFactors {
-  float weight_decay;
+  float weight_decay;  // of the gradient
+  float kept;          // of the weight, before its step: 1 - lr * weight_decay where the decay is decoupled
   float beta1;
   float beta2;
   float rest1;           // 1 - beta1
@@ -93,22 +94,26 @@ struct AdamFactors {
   float eps;
 };
 
+template <bool kDecoupled>
 struct AdamBody {
   PIPELOOM_LOOP Run(const AdamFactors& f, float* w, const float* g, float* m, float* v, int64_t n) {
     const AdamFactors c = f;
     PIPELOOM_INDEPENDENT
     for (int64_t i = 0; i < n; ++i) {
-      const float gradient = g[i] + c.weight_decay * w[i];
+      const float gradient = kDecoupled ? g[i] : g[i] + c.weight_decay * w[i];
       const float first = c.beta1 * m[i] + c.rest1 * gradient;
       const float second = c.beta2 * v[i] + c.rest2 * gradient * gradient;
       m[i] = first;
       v[i] = second;
-      w[i] -= c.step_size * (first / (std::sqrt(second) / c.second_moments + c.eps));
+      const float weight = kDecoupled ? c.kept * w[i] : w[i];
+      w[i] = weight - c.step_size * (first / (std::sqrt(second) / c.second_moments + c.eps));
     }
   }
 };
 
-// Kingma and Ba's Adam with the decay in the gradient (L2), as PyTorch's.
+// Kingma and Ba's Adam with the decay in the gradient (L2), or Loshchilov and Hutter's AdamW, which takes it from the
+// weight alone (decoupled); both as PyTorch's.
+template <bool kDecoupled>
 class AdamKernel : public Kernel {
  public:
   explicit AdamKernel(const KernelSpec& spec)
@@ -116,8 +121,10 @@ class AdamKernel : public Kernel {
         beta1_(GetDouble(spec.attributes, "beta1", 0.9)),
         beta2_(GetDouble(spec.attributes, "beta2", 0.999)),
         count_(spec.inputs[0].num_elements()) {
-    PIPELOOM_CHECK(spec.inputs.size() == 5, "adam with ", spec.inputs.size(), " operands");
-    factors_.weight_decay = static_cast<float>(GetDouble(spec.attributes, "weight_decay", 0));
+    PIPELOOM_CHECK(spec.inputs.size() == 5, spec.op, " with ", spec.inputs.size(), " operands");
+    const double weight_decay = GetDouble(spec.attributes, "weight_decay", 0);
+    factors_.weight_decay = static_cast<float>(weight_decay);
+    factors_.kept = static_cast<float>(1 - lr_ * weight_decay);
     factors_.beta1 = static_cast<float>(beta1_);
     factors_.beta2 = static_cast<float>(beta2_);
     factors_.rest1 = static_cast<float>(1 - beta1_);
@@ -141,7 +148,8 @@ class AdamKernel : public Kernel {
   double beta2_;
   int64_t count_;
   AdamFactors factors_ = {};
-  Loop<const AdamFactors&, float*, const float*, float*, float*, int64_t> loop_ = BestVariant<AdamBody>(&AdamBody::Run);
+  Loop<const AdamFactors&, float*, const float*, float*, float*, int64_t> loop_ =
+      BestVariant<AdamBody<kDecoupled>>(&AdamBody<kDecoupled>::Run);
 };
 
 }  // namespace
@@ -150,7 +158,9 @@ void RegisterOptimizerKernels(KernelRegistry& registry) {
   RegisterCpuKernel(registry, "sgd", DType::kFloat32,
                     [](const KernelSpec& spec) { return std::make_unique<SgdKernel>(spec); });
   RegisterCpuKernel(registry, "adam", DType::kFloat32,
-                    [](const KernelSpec& spec) { return std::make_unique<AdamKernel>(spec); });
+                    [](const KernelSpec& spec) { return std::make_unique<AdamKernel<false>>(spec); });
+  RegisterCpuKernel(registry, "adamw", DType::kFloat32,
+                    [](const KernelSpec& spec) { return std::make_unique<AdamKernel<true>>(spec); });
 }
 
 }  // namespace pipeloom

@@ -16,6 +16,7 @@ std::vector<OpDef> MatmulOps();
 std::vector<OpDef> ElementwiseOps();
 std::vector<OpDef> LossOps();
 std::vector<OpDef> ReductionOps();
+std::vector<OpDef> NormalizationOps();
 std::vector<OpDef> MovementOps();
 std::vector<OpDef> PipelineOps();
 std::vector<OpDef> UpdateOps();

@@ -34,6 +34,10 @@ absl::StatusOr<std::vector<TensorType>> AdamShape(OperandTypes operands, const A
   return CheckUpdate("adam", operands, attributes);
 }
 
+absl::StatusOr<std::vector<TensorType>> AdamWShape(OperandTypes operands, const AttributeMap& attributes) {
+  return CheckUpdate("adamw", operands, attributes);
+}
+
 // Products and sums an element, square root and quotients included.
 int64_t SgdFlops(const Node& node) { return (node.operands.size() == 2 ? 2 : 4) * FlopsOfOperand(node); }
 int64_t AdamFlops(const Node& node) { return 12 * FlopsOfOperand(node); }
@@ -43,6 +47,11 @@ int64_t AdamFlops(const Node& node) { return 12 * FlopsOfOperand(node); }
 std::vector<OpDef> UpdateOps() {
   const AttributeSpec lr{"lr", AttributeType::kDouble, /*required=*/true};
   const AttributeSpec weight_decay{"weight_decay", AttributeType::kDouble};
+  const std::vector<AttributeSpec> adam = {lr,
+                                           {"beta1", AttributeType::kDouble},
+                                           {"beta2", AttributeType::kDouble},
+                                           {"eps", AttributeType::kDouble},
+                                           weight_decay};
   return {
       {"sgd",
        2,
@@ -53,19 +62,8 @@ std::vector<OpDef> UpdateOps() {
        SgdFlops,
        {},
        {0, 2}},
-      {"adam",
-       5,
-       5,
-       {lr,
-        {"beta1", AttributeType::kDouble},
-        {"beta2", AttributeType::kDouble},
-        {"eps", AttributeType::kDouble},
-        weight_decay},
-       AdamShape,
-       nullptr,
-       AdamFlops,
-       {},
-       {0, 2, 3, 4}},
+      {"adam", 5, 5, adam, AdamShape, nullptr, AdamFlops, {}, {0, 2, 3, 4}},
+      {"adamw", 5, 5, adam, AdamWShape, nullptr, AdamFlops, {}, {0, 2, 3, 4}},
   };
 }
 

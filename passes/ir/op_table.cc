@@ -64,7 +64,7 @@ absl::Status CheckAttributes(const OpDef& def, OperandTypes operands, const Attr
 std::vector<OpDef> AllOps() {
   std::vector<OpDef> table;
   for (auto family : {op_rules::MatmulOps, op_rules::ElementwiseOps, op_rules::LossOps, op_rules::ReductionOps,
-                      op_rules::MovementOps, op_rules::PipelineOps, op_rules::UpdateOps}) {
+                      op_rules::NormalizationOps, op_rules::MovementOps, op_rules::PipelineOps, op_rules::UpdateOps}) {
     std::vector<OpDef> rows = family();
     std::move(rows.begin(), rows.end(), std::back_inserter(table));
   }
@@ -105,7 +105,7 @@ absl::StatusOr<std::vector<TensorType>> InferTypes(absl::string_view op, Operand
 }
 
 std::vector<UpdateState> UpdateStates(absl::string_view op, const AttributeMap& attributes) {
-  if (op == "adam") return {{"moment1"}, {"moment2"}, {"step", /*scalar=*/true}};
+  if (op == "adam" || op == "adamw") return {{"moment1"}, {"moment2"}, {"step", /*scalar=*/true}};
   if (op == "sgd" && GetDouble(attributes, "momentum", 0.0) != 0.0) return {{"accum"}};
   return {};
 }

@@ -1,5 +1,6 @@
 #include "plugin/cells/layers.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -49,5 +50,37 @@ Var ReLU::Construct(Var x) { return ops::Relu(x); }
 Var GELU::Construct(Var x) { return ops::Gelu(x, approximate_); }
 
 Var Tanh::Construct(Var x) { return ops::Tanh(x); }
+
+Var Softmax::Construct(Var x) { return ops::Softmax(x, axis_); }
+
+Var LogSoftmax::Construct(Var x) { return ops::LogSoftmax(x, axis_); }
+
+LayerNorm::LayerNorm(const Shape& normalized_shape, double epsilon)
+    : gamma(AddParameter("gamma", normalized_shape, Ones())),
+      beta(AddParameter("beta", normalized_shape, Zeros())),
+      normalized_shape_(normalized_shape),
+      epsilon_(epsilon) {}
+
+Var LayerNorm::Construct(Var x) {
+  const Shape shape = x.type().shape;
+  const size_t axes = normalized_shape_.size();
+  if (axes == 0 || shape.size() < axes ||
+      !std::equal(normalized_shape_.begin(), normalized_shape_.end(), shape.end() - static_cast<int64_t>(axes))) {
+    return x.Refuse(absl::StrCat("a LayerNorm(", ShapeToString(normalized_shape_),
+                                 ") takes values whose last extents are those, at least one, not ",
+                                 x.type().ToString()));
+  }
+  // One after the other: the order in which C++ evaluates arguments is open, that of a graph's nodes is not.
+  Var factors = gamma;
+  Var offsets = beta;
+  if (axes == 1) return ops::LayerNorm(x, factors, offsets, epsilon_);
+  // The op goes over one axis: those that are normalized together become one.
+  std::vector<int64_t> rows(shape.begin(), shape.end() - static_cast<int64_t>(axes));
+  rows.push_back(NumElements(normalized_shape_));
+  x = ops::Reshape(x, rows);
+  factors = ops::Reshape(factors, {rows.back()});
+  offsets = ops::Reshape(offsets, {rows.back()});
+  return ops::Reshape(ops::LayerNorm(x, factors, offsets, epsilon_), {shape.begin(), shape.end()});
+}
 
 }  // namespace pipeloom

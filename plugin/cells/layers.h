@@ -82,6 +82,47 @@ class Tanh : public Cell {
   Var Construct(Var x) override;
 };
 
+// Along `axis`; a negative one counts from the last.
+class Softmax : public Cell {
+ public:
+  explicit Softmax(int64_t axis = -1) : axis_(axis) {}
+
+ protected:
+  Var Construct(Var x) override;
+
+ private:
+  int64_t axis_;
+};
+
+// The logarithm of Softmax.
+class LogSoftmax : public Cell {
+ public:
+  explicit LogSoftmax(int64_t axis = -1) : axis_(axis) {}
+
+ protected:
+  Var Construct(Var x) override;
+
+ private:
+  int64_t axis_;
+};
+
+// Over the last axes, whose extents are `normalized_shape`: to mean 0 and variance 1, with `epsilon` added to the
+// variance, then times gamma, plus beta.
+class LayerNorm : public Cell {
+ public:
+  explicit LayerNorm(const Shape& normalized_shape, double epsilon = 1e-7);
+
+  ParameterPtr& gamma;  // f32[normalized_shape], ones
+  ParameterPtr& beta;   // f32[normalized_shape], zeros
+
+ protected:
+  Var Construct(Var x) override;
+
+ private:
+  Shape normalized_shape_;
+  double epsilon_;
+};
+
 }  // namespace pipeloom
 
 #endif  // PLUGIN_CELLS_LAYERS_H_

@@ -1,6 +1,7 @@
 #include "plugin/cells/ops.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +9,26 @@
 #include "plugin/cells/build_context.h"
 
 namespace pipeloom::ops {
+namespace {
+
+// An op that goes along the last axis, along any: that one changes places with the last before and after.
+Var AlongAxis(absl::string_view op, Var x, int64_t axis) {
+  if (!x.has_value()) return Var();
+  const int64_t rank = x.rank();
+  const int64_t place = axis < 0 ? axis + rank : axis;
+  if (place < 0 || place >= rank) {
+    return x.Refuse(absl::StrCat(op, ": ", x.type().ToString(), " has no axis ", axis, "; give one from ", -rank,
+                                 " to ", rank - 1));
+  }
+  const AttributeMap last = {{"axis", int64_t{-1}}};
+  if (place == rank - 1) return Op(op, {x}, last);
+  std::vector<int64_t> perm(rank);
+  std::iota(perm.begin(), perm.end(), 0);
+  std::swap(perm[place], perm.back());
+  return Transpose(Op(op, {Transpose(x, perm)}, last), perm);
+}
+
+}  // namespace
 
 Var Op(absl::string_view op, const std::vector<Var>& operands, AttributeMap attributes) {
   for (const Var& operand : operands) {
@@ -40,6 +61,14 @@ Var Tanh(Var x) { return Op("tanh", {x}); }
 Var Sigmoid(Var x) { return Op("sigmoid", {x}); }
 
 Var Gelu(Var x, bool approximate) { return Op("gelu", {x}, {{"approximate", approximate}}); }
+
+Var Softmax(Var x, int64_t axis) { return AlongAxis("softmax", x, axis); }
+
+Var LogSoftmax(Var x, int64_t axis) { return AlongAxis("log_softmax", x, axis); }
+
+Var LayerNorm(Var x, Var gamma, Var beta, double epsilon) {
+  return Op("layer_norm", {x, gamma, beta}, {{"eps", epsilon}});
+}
 
 Var SoftmaxCrossEntropy(Var logits, Var labels, const std::string& reduction, int64_t ignore_index) {
   return Op("softmax_cross_entropy", {logits, labels}, {{"reduction", reduction}, {"ignore_index", ignore_index}});

@@ -29,6 +29,15 @@ Var Sigmoid(Var x);
 // `approximate`: by the tanh formula, else by erf.
 Var Gelu(Var x, bool approximate = true);
 
+// Along `axis`; a negative one counts from the last. The exponentials' shares of their sum, and the logarithms of
+// those.
+Var Softmax(Var x, int64_t axis = -1);
+Var LogSoftmax(Var x, int64_t axis = -1);
+
+// Rows along the last axis with mean 0 and variance 1, times gamma, plus beta, both f32[last extent of x]; `epsilon` is
+// added to the variance.
+Var LayerNorm(Var x, Var gamma, Var beta, double epsilon = 1e-5);
+
 // Of logits f32[n, c] and labels i32[n]; f32[]. `reduction`: "mean", over the labels that are not `ignore_index`, or
 // "sum".
 Var SoftmaxCrossEntropy(Var logits, Var labels, const std::string& reduction = "mean", int64_t ignore_index = -100);

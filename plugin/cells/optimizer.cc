@@ -32,6 +32,10 @@ AttributeMap SgdAttributes(double learning_rate, double momentum, double weight_
   return attributes;
 }
 
+AttributeMap AdamAttributes(double learning_rate, double beta1, double beta2, double eps, double weight_decay) {
+  return {{"lr", learning_rate}, {"beta1", beta1}, {"beta2", beta2}, {"eps", eps}, {"weight_decay", weight_decay}};
+}
+
 }  // namespace
 
 absl::Status Optimizer::Validate() const {
@@ -62,10 +66,10 @@ SGD::SGD(std::vector<ParameterPtr> parameters, double learning_rate, double mome
 
 Adam::Adam(std::vector<ParameterPtr> parameters, double learning_rate, double beta1, double beta2, double eps,
            double weight_decay)
-    : Optimizer(
-          std::move(parameters),
-          {"adam",
-           {{"lr", learning_rate}, {"beta1", beta1}, {"beta2", beta2}, {"eps", eps}, {"weight_decay", weight_decay}}}) {
-}
+    : Optimizer(std::move(parameters), {"adam", AdamAttributes(learning_rate, beta1, beta2, eps, weight_decay)}) {}
+
+AdamW::AdamW(std::vector<ParameterPtr> parameters, double learning_rate, double beta1, double beta2, double eps,
+             double weight_decay)
+    : Optimizer(std::move(parameters), {"adamw", AdamAttributes(learning_rate, beta1, beta2, eps, weight_decay)}) {}
 
 }  // namespace pipeloom

@@ -27,7 +27,7 @@ class Optimizer {
   UpdateRule rule_;
 };
 
-// The defaults of the two are MindSpore's.
+// The defaults of SGD and Adam are MindSpore's.
 class SGD : public Optimizer {
  public:
   explicit SGD(std::vector<ParameterPtr> parameters, double learning_rate = 0.1, double momentum = 0.0,
@@ -38,6 +38,17 @@ class Adam : public Optimizer {
  public:
   explicit Adam(std::vector<ParameterPtr> parameters, double learning_rate = 1e-3, double beta1 = 0.9,
                 double beta2 = 0.999, double eps = 1e-8, double weight_decay = 0.0);
+};
+
+// Loshchilov and Hutter's Adam with the weight decay beside the gradient, at step t = 1, 2, ...:
+//   m <- beta1 m + (1 - beta1) g,  v <- beta2 v + (1 - beta2) g^2
+//   w <- (1 - lr weight_decay) w - lr (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps)
+// Formula and defaults are those of PyTorch's AdamW. MindSpore's AdamWeightDecay decays alike, but leaves out the two
+// corrections 1 - beta^t.
+class AdamW : public Optimizer {
+ public:
+  explicit AdamW(std::vector<ParameterPtr> parameters, double learning_rate = 1e-3, double beta1 = 0.9,
+                 double beta2 = 0.999, double eps = 1e-8, double weight_decay = 1e-2);
 };
 
 }  // namespace pipeloom

@@ -78,6 +78,51 @@ TEST(GraphText, SequentialCellNamesItsCellsByNumber) {
 )");
 }
 
+TEST(GraphText, SoftmaxAlongAnyAxis) {
+  SequentialCell cells;
+  cells.Append<Softmax>();
+  cells.Append<LogSoftmax>(/*axis=*/2);
+  cells.Append<LogSoftmax>(/*axis=*/-2);
+  EXPECT_EQ(TextOf(cells, {{kF32, {2, 3, 4}}}),
+            R"(graph @cell(%x: f32[2,3,4] {batch_axis=0}) -> (%transpose.1 {reduce="concat"}) {
+  %softmax = softmax(%x) {axis=-1} : f32[2,3,4]  // 0, forward
+  %log_softmax = log_softmax(%softmax) {axis=-1} : f32[2,3,4]  // 1, forward
+  %transpose = transpose(%log_softmax) {perm=[0,2,1]} : f32[2,4,3]  // 2, forward
+  %log_softmax.1 = log_softmax(%transpose) {axis=-1} : f32[2,4,3]  // 2, forward
+  %transpose.1 = transpose(%log_softmax.1) {perm=[0,2,1]} : f32[2,3,4]  // 2, forward
+}
+)");
+  Softmax beyond(3);
+  EXPECT_NE(TextOf(beyond, {{kF32, {2, 3, 4}}}).find("softmax: f32[2,3,4] has no axis 3; give one from -3 to 2"),
+            std::string::npos);
+}
+
+TEST(GraphText, LayerNormOverOneAxisAndOverTwo) {
+  SequentialCell cells;
+  cells.Append<LayerNorm>(Shape{4});
+  cells.Append<LayerNorm>(Shape{3, 4}, /*epsilon=*/0.5);
+  EXPECT_EQ(TextOf(cells, {{kF32, {2, 3, 4}}}),
+            R"(graph @cell(%x: f32[2,3,4] {batch_axis=0}) -> (%reshape.3 {reduce="concat"}) {
+  %0.gamma = param "0.gamma" : f32[4]
+  %0.beta = param "0.beta" : f32[4]
+  %1.gamma = param "1.gamma" : f32[3,4]
+  %1.beta = param "1.beta" : f32[3,4]
+  %layer_norm = layer_norm(%x, %0.gamma, %0.beta) {eps=1e-07} : f32[2,3,4]  // 0, forward
+  %reshape = reshape(%layer_norm) {shape=[2,12]} : f32[2,12]  // 1, forward
+  %reshape.1 = reshape(%1.gamma) {shape=[12]} : f32[12]  // 1, forward
+  %reshape.2 = reshape(%1.beta) {shape=[12]} : f32[12]  // 1, forward
+  %layer_norm.1 = layer_norm(%reshape, %reshape.1, %reshape.2) {eps=0.5} : f32[2,12]  // 1, forward
+  %reshape.3 = reshape(%layer_norm.1) {shape=[2,3,4]} : f32[2,3,4]  // 1, forward
+}
+)");
+  LayerNorm other(Shape{3});
+  EXPECT_NE(TextOf(other, {{kF32, {2, 3, 4}}})
+                .find("a LayerNorm([3]) takes values whose last extents are those, at least one, not f32[2,3,4]"),
+            std::string::npos);
+  LayerNorm none(Shape{});
+  EXPECT_NE(TextOf(none, {{kF32, {2}}}).find("a LayerNorm([]) takes values"), std::string::npos);
+}
+
 TEST(GraphText, SequentialCellWithTheSameCellTwice) {
   auto dense = std::make_shared<Dense>(4, 4);
   SequentialCell cells({dense, std::make_shared<Tanh>(), dense});
@@ -281,6 +326,13 @@ TEST(Modules, AParameterThatTheOptimizerLacksIsNotTrained) {
   }
   EXPECT_EQ(AttributesToString(module->graphs[0]->update->attributes),
             "{beta1=0.9, beta2=0.999, eps=1e-08, lr=0.001, weight_decay=0.0}");
+}
+
+TEST(Modules, AdamWHasThePublishedDefaults) {
+  const AdamW optimizer(TwoLayers().TrainableParams());
+  EXPECT_EQ(optimizer.rule().op, "adamw");
+  EXPECT_EQ(AttributesToString(optimizer.rule().attributes),
+            "{beta1=0.9, beta2=0.999, eps=1e-08, lr=0.001, weight_decay=0.01}");
 }
 
 }  // namespace

@@ -140,6 +140,8 @@ TEST(Refusals, OptimizersThatCannotBe) {
               HasSubstr("nesterov is on and momentum is 0"));
   EXPECT_EQ(Message(pipeline, Adam(all, 0.1, 0.9, 1.0)), "adam: beta2 is 1; give one in [0, 1)");
   EXPECT_EQ(Message(pipeline, Adam(all, 0.1, 0.9, 0.9, 0.0)), "adam: eps is 0; give a finite one above 0");
+  EXPECT_EQ(Message(pipeline, AdamW(all, 0.1, 0.9, 0.999, 1e-8, -0.5)),
+            "adamw: weight_decay is -0.5; give a finite one of at least 0");
   EXPECT_THAT(Message(pipeline, SGD(Network().TrainableParams())),
               HasSubstr("parameter 0 of the optimizer belongs to no cell of the network"));
 }

@@ -238,7 +238,8 @@ TEST(Verify, SavedAndBoundaryInputsAreOutputsElsewhere) {
 
 TEST(Verify, TheUpdateRuleIsAnOptimizer) {
   const auto text = [](absl::string_view rule) { return absl::StrCat("graph @g() -> () {} update ", rule); };
-  for (absl::string_view rule : {"sgd {lr=0.1}", "sgd {lr=0.1, momentum=0.9, nesterov}", "adam {lr=0.1}"}) {
+  for (absl::string_view rule :
+       {"sgd {lr=0.1}", "sgd {lr=0.1, momentum=0.9, nesterov}", "adam {lr=0.1}", "adamw {lr=0.1}"}) {
     EXPECT_EQ(Verify(*Parse(text(rule))), absl::OkStatus()) << rule;
   }
   EXPECT_EQ(ErrorOf(text("relu")), "graph @g: update relu is no optimizer of the op table");

@@ -122,6 +122,25 @@ void AddLosses(CaseList& list) {
   }
 }
 
+void AddNormalizations(CaseList& list) {
+  for (const Shape& shape : PlainShapes()) {
+    if (shape.empty()) continue;
+    const TensorType t = F32(shape);
+    for (const int64_t axis : {int64_t{-1}, static_cast<int64_t>(shape.size()) - 1}) {
+      for (const char* op : {"softmax", "log_softmax"}) list.Add(op, {t}, {t}, {{"axis", axis}});
+      for (const char* op : {"softmax_grad", "log_softmax_grad"}) list.Add(op, {t, t}, {t}, {{"axis", axis}});
+    }
+    const TensorType along = F32({shape.back()});
+    for (const AttributeMap& attributes : {AttributeMap{}, AttributeMap{{"eps", 1e-2}}}) {
+      list.Add("layer_norm", {t, along, along}, {t}, attributes);
+      list.Add("layer_norm_grad_x", {t, t, along}, {t}, attributes);
+      list.Add("layer_norm_grad_gamma", {t, t}, {along}, attributes);
+    }
+  }
+  list.Add("layer_norm", {F32({5, 0}), F32({0}), F32({0})}, {F32({5, 0})});
+  for (const char* op : {"softmax", "log_softmax"}) list.Add(op, {F32({5, 0})}, {F32({5, 0})});
+}
+
 void AddReductions(CaseList& list) {
   const std::vector<std::pair<Shape, std::vector<int64_t>>> reductions = {
       {{}, {}},
@@ -218,9 +237,11 @@ void AddOptimizers(CaseList& list) {
         list.Add("sgd", {t, t, t}, {},
                  {{"lr", 0.05}, {"momentum", 0.9}, {"nesterov", nesterov}, {"weight_decay", decay}});
       }
-      list.Add("adam", {t, t, t, t, F32({})}, {}, {{"lr", 0.01}, {"weight_decay", decay}});
-      list.Add("adam", {t, t, t, t, F32({})}, {},
-               {{"lr", 0.01}, {"beta1", 0.8}, {"beta2", 0.99}, {"eps", 1e-3}, {"weight_decay", decay}});
+      for (const char* op : {"adam", "adamw"}) {
+        list.Add(op, {t, t, t, t, F32({})}, {}, {{"lr", 0.01}, {"weight_decay", decay}});
+        list.Add(op, {t, t, t, t, F32({})}, {},
+                 {{"lr", 0.01}, {"beta1", 0.8}, {"beta2", 0.99}, {"eps", 1e-3}, {"weight_decay", decay}});
+      }
     }
   }
 }
@@ -242,6 +263,7 @@ std::vector<KernelCase> AllKernelCases() {
   AddMaps(list);
   AddLosses(list);
   AddReductions(list);
+  AddNormalizations(list);
   AddLayouts(list, DType::kFloat32);
   AddLayouts(list, DType::kInt32);
   AddOptimizers(list);
@@ -272,7 +294,7 @@ std::vector<RefTensor> MakeOperands(const KernelSpec& spec, uint32_t seed) {
   if (spec.op == "div") {
     for (double& value : operands[1].values) value = static_cast<float>(value < 0 ? value - 0.5 : value + 0.5);
   }
-  if (spec.op == "adam") {
+  if (spec.op == "adam" || spec.op == "adamw") {
     for (double& value : operands[3].values) value = std::abs(value);
     operands[4].values[0] = seed % 5;
   }

@@ -72,6 +72,31 @@ TEST_F(KernelErrors, UnknownKernelNamesOpDeviceAndDtype) {
   EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("div"), HasSubstr("i32"), HasSubstr("f32 on cpu")));
 }
 
+TEST_F(KernelErrors, LargeValuesDoNotOverflowASoftmax) {
+  const TensorType t = F32({2, 3});
+  const std::vector<double> x = {1000, -1000, 1000, 3e38, -3e38, -3e38};
+  OperandMemory memory({{t, x}, {t, x}});
+  ASSERT_TRUE(RunKernel(registry_, {"softmax", {t}, {t}}, memory).ok());
+  EXPECT_EQ(memory.Values(1), (std::vector<double>{0.5, 0, 0.5, 1, 0, 0}));
+  ASSERT_TRUE(RunKernel(registry_, {"log_softmax", {t}, {t}}, memory).ok());
+  const std::vector<double> logs = memory.Values(1);
+  EXPECT_NEAR(logs[0], -std::log(2), 1e-6);
+  EXPECT_NEAR(logs[1], -2000 - std::log(2), 1e-3);
+  EXPECT_EQ(logs[3], 0);
+}
+
+TEST_F(KernelErrors, LayerNormOfRowsFarFromZero) {
+  const TensorType x = F32({2, 2});
+  const TensorType along = F32({2});
+  OperandMemory memory({{x, {1e6, 1e6 + 2, 7, 7}}, {along, {3, 3}}, {along, {0.5, 0.25}}, {x, {0, 0, 0, 0}}});
+  ASSERT_TRUE(RunKernel(registry_, {"layer_norm", {x, along, along}, {x}}, memory).ok());
+  const std::vector<double> y = memory.Values(3);
+  EXPECT_NEAR(y[0], -3 + 0.5, 1e-4);
+  EXPECT_NEAR(y[1], 3 + 0.25, 1e-4);
+  EXPECT_EQ(y[2], 0.5);  // nothing but beta is left of equal elements
+  EXPECT_EQ(y[3], 0.25);
+}
+
 // A run that diverges must show it in its loss, hence no kernel may lose a NaN on the way there.
 TEST_F(KernelErrors, NanReachesTheLoss) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
@@ -86,6 +111,41 @@ TEST_F(KernelErrors, NanReachesTheLoss) {
     OperandMemory memory({{F32({2}), {1, nan}}, {F32(out), std::vector<double>(NumElements(out))}});
     ASSERT_TRUE(RunKernel(registry_, {op, {F32({2})}, {F32(out)}}, memory).ok());
     EXPECT_TRUE(std::isnan(memory.Values(1).back())) << op;
+  }
+  for (const char* op : {"softmax", "log_softmax"}) {
+    for (const size_t place : {0, 1, 16}) {
+      RefTensor x{F32({17}), std::vector<double>(17, 1)};
+      x.values[place] = nan;
+      OperandMemory memory({x, x});
+      ASSERT_TRUE(RunKernel(registry_, {op, {x.type}, {x.type}}, memory).ok());
+      for (const double y : memory.Values(1)) EXPECT_TRUE(std::isnan(y)) << op << " with a NaN at " << place;
+    }
+  }
+  for (const char* op : {"softmax_grad", "log_softmax_grad"}) {
+    for (const size_t of : {0, 1}) {
+      std::vector<RefTensor> operands(3, RefTensor{F32({2}), {1, 2}});
+      operands[of].values[1] = nan;
+      OperandMemory memory(operands);
+      ASSERT_TRUE(RunKernel(registry_, {op, {F32({2}), F32({2})}, {F32({2})}}, memory).ok());
+      EXPECT_TRUE(std::isnan(memory.Values(2)[1])) << op << " with a NaN in operand " << of;
+    }
+  }
+  const TensorType pair = F32({2});
+  for (const char* op : {"layer_norm", "layer_norm_grad_x"}) {
+    for (const size_t of : {0, 1, 2}) {
+      std::vector<RefTensor> operands(4, RefTensor{pair, {1, 2}});
+      operands[of].values[1] = nan;
+      OperandMemory memory(operands);
+      ASSERT_TRUE(RunKernel(registry_, {op, {pair, pair, pair}, {pair}}, memory).ok());
+      EXPECT_TRUE(std::isnan(memory.Values(3)[1])) << op << " with a NaN in operand " << of;
+    }
+  }
+  for (const size_t of : {0, 1}) {
+    std::vector<RefTensor> operands(3, RefTensor{pair, {1, 2}});
+    operands[of].values[1] = nan;
+    OperandMemory memory(operands);
+    ASSERT_TRUE(RunKernel(registry_, {"layer_norm_grad_gamma", {pair, pair}, {pair}}, memory).ok());
+    EXPECT_TRUE(std::isnan(memory.Values(2)[1])) << "layer_norm_grad_gamma with a NaN in operand " << of;
   }
   for (const double first : {nan, 1.0}) {
     const KernelSpec loss{"softmax_cross_entropy", {F32({1, 3}), I32({1})}, {F32({})}};

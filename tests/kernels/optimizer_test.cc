@@ -1,4 +1,4 @@
-// Several steps of SGD and Adam against the same steps in double.
+// Several steps of SGD, Adam and AdamW against the same steps in double.
 
 #include <cmath>
 #include <vector>
@@ -61,6 +61,28 @@ TEST(OptimizerSteps, Adam) {
   const TensorType t = F32({1023});
   ExpectStepsLikeDouble({"adam", {t, t, t, t, F32({})}, {}, {{"lr", 0.01}}});
   ExpectStepsLikeDouble({"adam", {t, t, t, t, F32({})}, {}, {{"lr", 0.01}, {"weight_decay", 0.1}, {"eps", 1e-4}}});
+}
+
+TEST(OptimizerSteps, AdamW) {
+  const TensorType t = F32({1023});
+  ExpectStepsLikeDouble({"adamw", {t, t, t, t, F32({})}, {}, {{"lr", 0.01}}});
+  ExpectStepsLikeDouble({"adamw", {t, t, t, t, F32({})}, {}, {{"lr", 0.01}, {"weight_decay", 0.5}, {"eps", 1e-4}}});
+}
+
+// By hand: with g = 1, every step takes lr * weight_decay of w, then moves it by lr / (1 + eps); the moments never see
+// the decay.
+TEST(OptimizerSteps, AdamWOfAConstantGradient) {
+  KernelRegistry registry;
+  RegisterCpuKernels(registry);
+  const AttributeMap attributes = {{"lr", 0.1}, {"weight_decay", 0.5}};
+  const KernelSpec spec{"adamw", {F32({1}), F32({1}), F32({1}), F32({1}), F32({})}, {}, attributes};
+  OperandMemory memory({{F32({1}), {1}}, {F32({1}), {1}}, {F32({1}), {0}}, {F32({1}), {0}}, {F32({}), {0}}});
+  for (const double expected : {0.85, 0.7075, 0.572125}) {  // 0.95 w - 0.1
+    ASSERT_TRUE(RunKernel(registry, spec, memory).ok());
+    EXPECT_NEAR(memory.Values(0)[0], expected, 1e-6);
+  }
+  EXPECT_NEAR(memory.Values(2)[0], 1 - 0.9 * 0.9 * 0.9, 1e-6);
+  EXPECT_EQ(memory.Values(4)[0], 3);
 }
 
 // By hand: with g = 1 and w = 1, every step of Adam moves w by lr / (1 + eps), since both corrected moments are 1.

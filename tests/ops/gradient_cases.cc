@@ -74,6 +74,21 @@ void AddReductions(Cases& cases) {
   }
 }
 
+void AddNormalizations(Cases& cases) {
+  for (const char* op : {"softmax", "log_softmax"}) {
+    for (const Shape& shape : {Shape{5}, Shape{1}, Shape{2, 3}, Shape{2, 2, 4}}) {
+      cases.push_back({op, {F32(shape)}, {}});
+      cases.push_back({op, {F32(shape)}, {{"axis", static_cast<int64_t>(shape.size()) - 1}}});
+    }
+    cases.push_back({op, {F32({3, 2})}, {{"axis", int64_t{-1}}}});
+  }
+  for (const Shape& shape : {Shape{5}, Shape{3, 4}, Shape{2, 3, 4}, Shape{3, 1}, Shape{1, 6}}) {
+    const TensorType along{DType::kFloat32, {shape.back()}};
+    cases.push_back({"layer_norm", {F32(shape), along, along}, {}});
+    cases.push_back({"layer_norm", {F32(shape), along, along}, {{"eps", 0.5}}});
+  }
+}
+
 void AddMovement(Cases& cases) {
   cases.push_back({"broadcast_to", {F32({3})}, {{"shape", Ints{2, 3}}}});
   cases.push_back({"broadcast_to", {F32({})}, {{"shape", Ints{2, 3}}}});
@@ -102,6 +117,7 @@ std::vector<GradientCase> GradientCases() {
   AddElementwise(cases);
   AddLosses(cases);
   AddReductions(cases);
+  AddNormalizations(cases);
   AddMovement(cases);
   return cases;
 }

@@ -49,6 +49,10 @@ std::vector<GoodCase> GoodCases() {
       {"reduce_sum", {x}, {}, {scalar}},
       {"reduce_sum", {x}, {{"axes", Ints{0}}, {"group", int64_t{2}}}, {F32({4})}},
       {"reduce_mean", {x}, {{"axes", Ints{0, 1}}, {"keep_dims", true}}, {F32({1, 1})}},
+      {"layer_norm", {F32({2, 8, 4}), F32({4}), F32({4})}, {{"eps", 1e-6}}, {F32({2, 8, 4})}},
+      {"layer_norm_grad_x", {x, x, F32({4})}, {}, {x}},
+      {"layer_norm_grad_gamma", {x, x}, {{"eps", 1e-6}, {"group", int64_t{2}}}, {F32({4})}},
+      {"layer_norm_grad_gamma", {F32({2, 8, 4}), F32({2, 8, 4})}, {}, {F32({4})}},
       {"micro_batch_slice", {F32({32, 4})}, {{"count", int64_t{4}}}, {x}},
       {"micro_batch_slice", {F32({8, 8})}, {{"axis", int64_t{1}}, {"count", int64_t{2}}}, {x}},
       {"micro_batch_merge", {scalar}, {{"reduce", std::string("sum")}, {"count", int64_t{4}}}, {scalar}},
@@ -60,9 +64,13 @@ std::vector<GoodCase> GoodCases() {
       {"sgd", {x, x}, {{"lr", 0.1}}, {}},
       {"sgd", {x, x, x}, {{"lr", 0.1}, {"momentum", 0.9}, {"nesterov", true}}, {}},
       {"adam", {x, x, x, x, scalar}, {{"lr", 0.1}, {"weight_decay", 0.01}}, {}},
+      {"adamw", {x, x, x, x, scalar}, {{"lr", 0.1}, {"weight_decay", 0.01}}, {}},
   };
   for (const char* op : {"neg", "relu", "tanh", "sigmoid"}) cases.push_back({op, {x}, {}, {x}});
   for (const char* op : {"relu_grad", "tanh_grad", "sigmoid_grad"}) cases.push_back({op, {x, x}, {}, {x}});
+  for (const char* op : {"softmax", "log_softmax"}) cases.push_back({op, {x}, {{"axis", int64_t{-1}}}, {x}});
+  for (const char* op : {"softmax_grad", "log_softmax_grad"})
+    cases.push_back({op, {x, x}, {{"axis", int64_t{1}}}, {x}});
   for (const TensorType& type : movable) {
     const DType dtype = type.dtype;
     cases.push_back({"broadcast_to", {type}, {{"shape", Ints{2, 8, 4}}}, {{dtype, {2, 8, 4}}}});
@@ -224,6 +232,34 @@ TEST(InferTypesTest, RefusesLosses) {
   });
 }
 
+TEST(InferTypesTest, RefusesNormalizations) {
+  const TensorType x = F32({8, 4});
+  ExpectRefused({
+      {"softmax",
+       {x},
+       {{"axis", int64_t{0}}},
+       "softmax: axis 0 is not the last one of operand 0 f32[8,4]; give -1 or 1, and transpose for another axis"},
+      {"log_softmax_grad",
+       {x, x},
+       {{"axis", int64_t{2}}},
+       "log_softmax_grad: axis 2 is not the last one of operand 0 f32[8,4]; give -1 or 1, and transpose for another "
+       "axis"},
+      {"log_softmax", {F32({})}, {}, "log_softmax: operand 0 f32[] has no axis to go over"},
+      {"softmax", {I32({4})}, {}, "softmax: operand 0 i32[4] is not of dtype f32"},
+      {"layer_norm", {x, F32({8}), F32({4})}, {}, "layer_norm: operand 1 f32[8], gamma, is not f32[4]"},
+      {"layer_norm", {x, F32({4}), F32({1, 4})}, {}, "layer_norm: operand 2 f32[1,4], beta, is not f32[4]"},
+      {"layer_norm", {F32({}), F32({}), F32({})}, {}, "layer_norm: operand 0 f32[] has no axis to normalize"},
+      {"layer_norm", {x, F32({4}), F32({4})}, {{"eps", 0.0}}, "layer_norm: eps is 0; give a finite one above 0"},
+      {"layer_norm_grad_x",
+       {F32({8}), x, F32({4})},
+       {},
+       "layer_norm_grad_x: operand 0 f32[8], the gradient of the result, is not f32[8,4]"},
+      {"layer_norm_grad_gamma", {x, I32({8, 4})}, {}, "layer_norm_grad_gamma: operand 1 i32[8,4] is not of dtype f32"},
+      {"layer_norm_grad_gamma", {x, x}, {{"group", int64_t{0}}}, "layer_norm_grad_gamma: group is 0; give at least 1"},
+      {"softmax_grad", {x, F32({8})}, {}, "softmax_grad: operand 1 f32[8] is not of the type of operand 0 f32[8,4]"},
+  });
+}
+
 TEST(InferTypesTest, RefusesReductionsAndMovement) {
   const TensorType x = F32({8, 4});
   ExpectRefused({
@@ -318,6 +354,7 @@ TEST(InferTypesTest, RefusesPipelineAndUpdate) {
        {{"lr", 0.1}, {"nesterov", true}},
        "sgd: nesterov on weight f32[8,4] wants a momentum that is not 0"},
       {"adam", {w, w, w, w, w}, {{"lr", 0.1}}, "adam: operand 4 f32[8,4], step, is not f32[]"},
+      {"adamw", {w, w, w, F32({4}), F32({})}, {{"lr", 0.1}}, "adamw: operand 3 f32[4], moment2, is not f32[8,4]"},
   });
 }
 
@@ -356,13 +393,15 @@ TEST(OpTableTest, StatesOfUpdates) {
   ASSERT_EQ(momentum.size(), 1u);
   EXPECT_EQ(momentum[0].prefix, "accum");
   EXPECT_FALSE(momentum[0].scalar);
-  const std::vector<UpdateState> adam = UpdateStates("adam", {});
-  ASSERT_EQ(adam.size(), 3u);
-  EXPECT_EQ(adam[0].prefix, "moment1");
-  EXPECT_EQ(adam[1].prefix, "moment2");
-  EXPECT_EQ(adam[2].prefix, "step");
-  EXPECT_FALSE(adam[0].scalar || adam[1].scalar);
-  EXPECT_TRUE(adam[2].scalar);
+  for (const char* op : {"adam", "adamw"}) {
+    const std::vector<UpdateState> adam = UpdateStates(op, {});
+    ASSERT_EQ(adam.size(), 3u);
+    EXPECT_EQ(adam[0].prefix, "moment1");
+    EXPECT_EQ(adam[1].prefix, "moment2");
+    EXPECT_EQ(adam[2].prefix, "step");
+    EXPECT_FALSE(adam[0].scalar || adam[1].scalar);
+    EXPECT_TRUE(adam[2].scalar);
+  }
 }
 
 // FLOPs of one node on inputs of these types.
@@ -384,6 +423,13 @@ TEST(NodeFlopsTest, CountsOperations) {
   EXPECT_EQ(Flops("reduce_sum", {x}, {}), 8 * 4);
   EXPECT_EQ(Flops("softmax_cross_entropy", {x, I32({8})}, {}), 5 * 8 * 4);
   EXPECT_EQ(Flops("softmax_cross_entropy_grad", {F32({}), x, I32({8})}, {}), 5 * 8 * 4);
+  EXPECT_EQ(Flops("softmax", {x}, {}), 5 * 8 * 4);
+  EXPECT_EQ(Flops("log_softmax", {x}, {}), 5 * 8 * 4);
+  EXPECT_EQ(Flops("softmax_grad", {x, x}, {}), 4 * 8 * 4);
+  EXPECT_EQ(Flops("log_softmax_grad", {x, x}, {}), 4 * 8 * 4);
+  EXPECT_EQ(Flops("layer_norm", {x, F32({4}), F32({4})}, {}), 8 * 8 * 4);
+  EXPECT_EQ(Flops("layer_norm_grad_x", {x, x, F32({4})}, {}), 14 * 8 * 4);
+  EXPECT_EQ(Flops("layer_norm_grad_gamma", {x, x}, {}), 8 * 8 * 4);
   EXPECT_EQ(Flops("transpose", {x}, {{"perm", Ints{1, 0}}}), 0);
   Node host_op;
   host_op.op = "frob";

@@ -22,6 +22,19 @@ std::shared_ptr<Cell> Activations() {
   return network;
 }
 
+// Normalizations and both softmaxes.
+std::shared_ptr<Cell> Normalizations() {
+  auto network = std::make_shared<SequentialCell>();
+  network->Append<Flatten>();
+  network->Append<Dense>(784, 64);
+  network->Append<LayerNorm>(Shape{64}, /*epsilon=*/1e-5);
+  network->Append<Softmax>();
+  network->Append<LayerNorm>(Shape{64}, /*epsilon=*/1e-3);
+  network->Append<Dense>(64, 10);
+  network->Append<LogSoftmax>(/*axis=*/1);
+  return network;
+}
+
 // Back from what a Dense made, by the same weight: f32[..., out] -> f32[..., in].
 class Backwards : public Cell {
  public:
@@ -66,7 +79,9 @@ std::vector<Case> PytorchCases() {
   const std::shared_ptr<Cell> momentum = Seeded(std::make_shared<Network>(), 2);
   const std::shared_ptr<Cell> adam = Seeded(std::make_shared<Network>(), 3);
   const std::shared_ptr<Cell> adam_default = Seeded(std::make_shared<Network>(), 3);
+  const std::shared_ptr<Cell> adamw = Seeded(std::make_shared<Network>(), 7);
   const std::shared_ptr<Cell> activations = Seeded(Activations(), 4);
+  const std::shared_ptr<Cell> normalizations = Seeded(Normalizations(), 8);
   const std::shared_ptr<Cell> tied = Seeded(std::make_shared<TiedAutoencoder>(), 5);
   const std::shared_ptr<Cell> ignore = Seeded(std::make_shared<Network>(), 6);
   const auto cross_entropy = [] { return std::make_shared<CrossEntropyLoss>(); };
@@ -79,8 +94,12 @@ std::vector<Case> PytorchCases() {
        Adam(adam->TrainableParams(), 1e-3, 0.9, 0.999, /*eps=*/1e-4, /*weight_decay=*/1e-2), 2, "1f1b", 2, "mean"},
       {"adam_default", adam_default, cross_entropy(), Targets::kLabels, Adam(adam_default->TrainableParams(), 1e-3), 2,
        "1f1b", 2, "mean"},
+      {"adamw", adamw, cross_entropy(), Targets::kLabels,
+       AdamW(adamw->TrainableParams(), 1e-3, 0.9, 0.999, /*eps=*/1e-4, /*weight_decay=*/0.5), 2, "1f1b", 2, "mean"},
       {"activations", activations, std::make_shared<MSELoss>(), Targets::kOneHot,
        SGD(activations->TrainableParams(), 1e-1), 2, "1f1b", 4, "mean"},
+      {"normalizations", normalizations, std::make_shared<MSELoss>(), Targets::kOneHot,
+       SGD(normalizations->TrainableParams(), 1e-1), 2, "1f1b", 4, "mean"},
       {"tied", tied, std::make_shared<MSELoss>(), Targets::kPixels, SGD(tied->TrainableParams(), 1e-1), 3, "1f1b", 4,
        "sum"},
       {"ignored_labels", ignore, std::make_shared<CrossEntropyLoss>("mean", /*ignore_index=*/7), Targets::kLabels,

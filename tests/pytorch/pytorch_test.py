@@ -44,6 +44,17 @@ def activations(weights, x):
     return dense(weights, "7", x)
 
 
+def layer_norm(weights, name, x, eps):
+    return F.layer_norm(x, x.shape[1:], weights[name + ".gamma"],
+                        weights[name + ".beta"], eps)
+
+
+def normalizations(weights, x):
+    x = layer_norm(weights, "2", dense(weights, "1", x.flatten(1)), 1e-5)
+    x = layer_norm(weights, "4", F.softmax(x, dim=1), 1e-3)
+    return F.log_softmax(dense(weights, "5", x), dim=1)
+
+
 def tied_autoencoder(weights, x):
     x = torch.tanh(dense(weights, "first", x.flatten(1)))
     return dense(weights, "middle", x) @ weights["first.weight"]
@@ -132,6 +143,12 @@ class SameAsPytorch(unittest.TestCase):
                        weights, lr=1e-3, eps=1e-4, weight_decay=1e-2), 2,
                    "mean")
 
+    def test_adamw(self):
+        self.check("adamw", mnist_network, cross_entropy,
+                   lambda weights: torch.optim.AdamW(
+                       weights, lr=1e-3, eps=1e-4, weight_decay=0.5), 2,
+                   "mean")
+
     def test_losses_of_adam_with_the_eps_of_its_authors(self):
         # The first step is lr g / (|g| + eps). Among 400,000 gradients there
         # are some that cancel to 1e-10: with an eps of 1e-8 their rounding
@@ -143,6 +160,11 @@ class SameAsPytorch(unittest.TestCase):
 
     def test_activations_and_mse(self):
         self.check("activations", activations, F.mse_loss,
+                   lambda weights: torch.optim.SGD(weights, lr=1e-1), 4,
+                   "mean")
+
+    def test_layer_norm_and_softmax(self):
+        self.check("normalizations", normalizations, F.mse_loss,
                    lambda weights: torch.optim.SGD(weights, lr=1e-1), 4,
                    "mean")
 

@@ -107,6 +107,44 @@ graph @step(%x: f32[{rows},12] {batch_axis=0}, %t: f32[{rows},7] {batch_axis=0})
   return network;
 }
 
+// Normalized rows, of one axis and of two, with the weights of a normalization given another type in one place; gates
+// that are a softmax and logarithms of one; a decay beside the gradients. With a smaller eps the quotient of Adam
+// magnifies the rounding of gradients that nearly cancel.
+const Network& Normalized() {
+  static const Network& network =
+      *new Network{R"(
+graph @step(%x: f32[{rows},12] {batch_axis=0}, %t: f32[{rows},7] {batch_axis=0}) -> (%loss {reduce="{reduce}"}) {
+  %w1 = param "a.weight" : f32[12,20]
+  %g1 = param "a.gamma" : f32[20]
+  %s1 = param "a.beta" : f32[20]
+  %w2 = param "b.weight" : f32[20,20]
+  %g2 = param "b.gamma" : f32[4,5]
+  %s2 = param "b.beta" : f32[4,5]
+  %g3 = param "c.gamma" : f32[5]
+  %s3 = param "c.beta" : f32[5]
+  %w3 = param "c.weight" : f32[20,7]
+  %h1 = matmul(%x, %w1) : f32[{rows},20]  // a, forward
+  %n1 = layer_norm(%h1, %g1, %s1) : f32[{rows},20]  // a, forward
+  %h2 = matmul(%n1, %w2) : f32[{rows},20]  // b, forward
+  %g2.row = reshape(%g2) {shape=[20]} : f32[20]  // b, forward
+  %s2.row = reshape(%s2) {shape=[20]} : f32[20]  // b, forward
+  %n2 = layer_norm(%h2, %g2.row, %s2.row) {eps=0.001} : f32[{rows},20]  // b, forward
+  %h3 = softmax(%n2) : f32[{rows},20]  // b, forward
+  %h4 = mul(%n1, %h3) : f32[{rows},20]  // c, forward
+  %h5 = reshape(%h4) {shape=[{rows},4,5]} : f32[{rows},4,5]  // c, forward
+  %n3 = layer_norm(%h5, %g3, %s3) : f32[{rows},4,5]  // c, forward
+  %h6 = reshape(%n3) {shape=[{rows},20]} : f32[{rows},20]  // c, forward
+  %y = matmul(%h6, %w3) : f32[{rows},7]  // c, forward
+  %logs = log_softmax(%y) : f32[{rows},7]  // c, forward
+  %loss = mse(%logs, %t) : f32[]  // forward
+} update adamw {eps=0.001, lr=0.01, weight_decay=0.5}
+)",
+                   {"a", "b", "c"},
+                   {"a.weight", "a.gamma", "a.beta", "b.weight", "b.gamma", "b.beta", "c.gamma", "c.beta", "c.weight",
+                    "moment1.a.weight", "moment2.b.gamma", "moment2.c.weight", "step.b.weight"}};
+  return network;
+}
+
 struct Case {
   const char* name;
   const Network& (*network)();
@@ -198,16 +236,17 @@ graph @step(%x: f32[2] {batch_axis=0}, %t: f32[2] {batch_axis=0}) -> (%loss {red
   EXPECT_EQ(*loss, 7.5f);  // of 5 and 10
 }
 
-INSTANTIATE_TEST_SUITE_P(Networks, EquivalenceTest,
-                         testing::Values(Case{"mlp_1", Mlp, 12, 1}, Case{"mlp_2", Mlp, 12, 2},
-                                         Case{"mlp_4", Mlp, 32, 4}, Case{"mlp_rows_of_50", Mlp, 250, 5},
-                                         Case{"mlp_rows_of_128", Mlp, 512, 4}, Case{"mlp_16", Mlp, 16, 16},
-                                         Case{"tied_1", Tied, 6, 1}, Case{"tied_3", Tied, 12, 3},
-                                         Case{"tied_4", Tied, 32, 4}, Case{"tied_rows_of_40", Tied, 440, 11},
-                                         Case{"outermost_4", Outermost, 32, 4}, Case{"outermost_11", Outermost, 33, 11},
-                                         Case{"outermost_weights_4", OutermostWeights, 32, 4},
-                                         Case{"outermost_weights_16", OutermostWeights, 48, 16}),
-                         [](const testing::TestParamInfo<Case>& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    Networks, EquivalenceTest,
+    testing::Values(Case{"mlp_1", Mlp, 12, 1}, Case{"mlp_2", Mlp, 12, 2}, Case{"mlp_4", Mlp, 32, 4},
+                    Case{"mlp_rows_of_50", Mlp, 250, 5}, Case{"mlp_rows_of_128", Mlp, 512, 4},
+                    Case{"mlp_16", Mlp, 16, 16}, Case{"tied_1", Tied, 6, 1}, Case{"tied_3", Tied, 12, 3},
+                    Case{"tied_4", Tied, 32, 4}, Case{"tied_rows_of_40", Tied, 440, 11},
+                    Case{"outermost_4", Outermost, 32, 4}, Case{"outermost_11", Outermost, 33, 11},
+                    Case{"outermost_weights_4", OutermostWeights, 32, 4},
+                    Case{"outermost_weights_16", OutermostWeights, 48, 16}, Case{"normalized_1", Normalized, 12, 1},
+                    Case{"normalized_4", Normalized, 32, 4}, Case{"normalized_rows_of_50", Normalized, 250, 5}),
+    [](const testing::TestParamInfo<Case>& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace pipeloom
