@@ -12,6 +12,7 @@
 #include "kernels/base/status_macros.h"
 #include "passes/copy_parameter_nodes.h"
 #include "passes/ir/op_table.h"
+#include "passes/schedule/schedule_table.h"
 
 namespace pipeloom {
 namespace {
@@ -207,7 +208,8 @@ class Assigner {
 
   // Prediction runs the trained network without its loss: the stage of a loss alone has nothing to do then.
   absl::Status CheckNoStageIsEmpty() const {
-    if (config_.schedule == "forward") return absl::OkStatus();
+    const absl::StatusOr<const ScheduleInfo*> schedule = FindSchedule(config_.schedule);
+    if (schedule.ok() && !(*schedule)->trains) return absl::OkStatus();
     absl::flat_hash_set<StageId> filled;
     for (const auto& node : graph_.nodes()) {
       if (node->info.phase == Phase::kForward) filled.insert(*node->info.stage);
