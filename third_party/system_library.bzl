@@ -23,7 +23,10 @@ def _system_library_impl(rctx):
                 rctx.attr.debian_package,
             ))
 
-    header = "/usr/include/" + rctx.attr.header
+    include_dir = "/usr/include"
+    if rctx.attr.own_include_dir:
+        include_dir = _pkg_config(rctx, "--variable=includedir", rctx.attr.pkg_config[0])
+    header = include_dir + "/" + rctx.attr.header
     if not rctx.path(header).exists:
         fail("%s is missing: install the Debian package %s." % (header, rctx.attr.debian_package))
 
@@ -34,16 +37,28 @@ def _system_library_impl(rctx):
         cflags = _pkg_config(rctx, "--cflags-only-other", *rctx.attr.pkg_config)
         defines = [o[2:] for o in cflags.split(" ") if o.startswith("-D")]
 
-    # The headers stand in /usr/include, where the compiler looks anyway, so
-    # there is nothing to copy and no include path to add.
+    # Headers in /usr/include, where the compiler looks anyway, need neither a
+    # link nor an include path.
+    hdrs, includes = "[]", []
+    if rctx.attr.own_include_dir:
+        rctx.symlink(include_dir, "include")
+        hdrs, includes = "glob([\"include/**/*.h\"])", ["include"]
     rctx.file("BUILD", """package(default_visibility = ["@//third_party:__subpackages__"])
 
 cc_library(
     name = "{name}",
+    hdrs = {hdrs},
     defines = {defines},
+    includes = {includes},
     linkopts = {linkopts},
 )
-""".format(name = rctx.name, defines = repr(defines), linkopts = repr(linkopts)))
+""".format(
+        name = rctx.name,
+        defines = repr(defines),
+        hdrs = hdrs,
+        includes = repr(includes),
+        linkopts = repr(linkopts),
+    ))
 
 system_library = repository_rule(
     implementation = _system_library_impl,
@@ -51,8 +66,9 @@ system_library = repository_rule(
     attrs = {
         "debian_package": attr.string(mandatory = True, doc = "Who brings it; for messages."),
         "defines": attr.string_list(doc = "Instead of what pkg-config says."),
-        "header": attr.string(mandatory = True, doc = "A header below /usr/include."),
+        "header": attr.string(mandatory = True, doc = "A header below the include directory."),
         "linkopts": attr.string_list(doc = "Instead of what pkg-config says."),
+        "own_include_dir": attr.bool(doc = "Headers are where pkg-config says, not in /usr/include itself."),
         "pkg_config": attr.string_list(mandatory = True, doc = "pkg-config modules."),
         "version": attr.string(mandatory = True, doc = "Pinned version, or a prefix of it."),
     },
