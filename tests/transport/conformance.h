@@ -1,6 +1,8 @@
 #ifndef TESTS_TRANSPORT_CONFORMANCE_H_
 #define TESTS_TRANSPORT_CONFORMANCE_H_
 
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -17,7 +19,8 @@
 
 namespace pipeloom {
 
-// A transport under test: how to make its `size` ranks in this process, each to be driven by a thread of its own.
+// A transport under test: how to make its `size` ranks, each to be driven by a thread of its own. Where ranks are
+// processes, each of which runs the tests, those of the others are null.
 struct TransportCase {
   std::string name;
   std::function<absl::StatusOr<std::vector<std::unique_ptr<Transport>>>(int size)> make;  // Unavailable: skipped
@@ -25,7 +28,7 @@ struct TransportCase {
   friend std::ostream& operator<<(std::ostream& os, const TransportCase& transport) { return os << transport.name; }
 };
 
-// Every transport there is, one a line.
+// Every transport there is, one a line; started by mpirun, mpi alone.
 std::vector<TransportCase> TransportCases();
 
 // Every test of the suite is for one transport and one number of ranks.
@@ -37,13 +40,23 @@ class TransportTest : public ::testing::TestWithParam<std::tuple<TransportCase, 
   int size() const { return std::get<int>(GetParam()); }
   RankId last() const { return RankId(size() - 1); }
 
-  // Runs body on a thread for each rank, and waits for all. An error or exception of one rank poisons the others, as in
-  // a real run. The status of each rank; the transports live on.
+  // Fresh transports on all ranks.
+  void MakeTransports();
+
+  // Runs body on a thread for each rank (a process runs its own), and waits for all. An error or exception of one rank
+  // poisons the others, as in a real run. The status of each rank; the transports live on.
   std::vector<absl::Status> RunRanks(const Body& body);
   // The same, where every rank is to succeed.
   void RunRanksOk(const Body& body);
 
-  std::vector<std::unique_ptr<Transport>> transports_;  // by rank
+  // One of kCounters that all ranks share, be they threads or processes; 0 at the beginning of a test.
+  static constexpr int kCounters = 8;
+  std::atomic<int64_t>& Counter(int number);
+
+  std::vector<std::unique_ptr<Transport>> transports_;  // by rank; null where another process has it
+
+ private:
+  std::array<std::atomic<int64_t>, kCounters> counters_ = {};
 };
 
 // The tests of two ranks, the first and the last of 2 or more.
@@ -66,6 +79,9 @@ absl::Status CheckMessage(const ChannelSpec& spec, int64_t k, const char* slot);
 // Acquire, fill, send; and receive, check, release.
 absl::Status SendMessage(SendEnd& end, const ChannelSpec& spec, int64_t k);
 absl::Status ReceiveMessage(ReceiveEnd& end, const ChannelSpec& spec, int64_t k);
+
+// The source sends `count` messages on each channel in turn, the destination checks them.
+absl::Status Stream(Transport& transport, const std::vector<ChannelSpec>& specs, int64_t count);
 
 }  // namespace pipeloom
 

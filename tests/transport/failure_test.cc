@@ -35,12 +35,12 @@ void ExpectDeadline(const absl::Status& status, steady_clock::duration waited, c
 
 TEST_P(TransportPairTest, DeadlineOfAMissingMessage) {
   const ChannelSpec spec = Spec(RankId(0), last(), 5, 64, 2);
-  std::atomic<bool> done{false};
+  std::atomic<int64_t>& done = Counter(0);
   RunRanksOk([&](Transport& transport) -> absl::Status {
     if (transport.rank() == spec.source) {
       ASSIGN_OR_RETURN(std::unique_ptr<SendEnd> send, transport.OpenSend(spec));
       RETURN_IF_ERROR(SendMessage(*send, spec, 0));
-      ProgressUntil(transport, [&] { return done.load(); });
+      ProgressUntil(transport, [&] { return done.load() == 1; });
     } else if (transport.rank() == spec.destination) {
       ASSIGN_OR_RETURN(std::unique_ptr<ReceiveEnd> receive, transport.OpenReceive(spec));
       RETURN_IF_ERROR(ReceiveMessage(*receive, spec, 0));
@@ -50,16 +50,19 @@ TEST_P(TransportPairTest, DeadlineOfAMissingMessage) {
           status, steady_clock::now() - start,
           absl::StrCat("rank ", size() - 1, ": channel 'value5' (rank 0 -> rank ", size() - 1, ", tag 5), message 1: "),
           "its arrival; see what kept rank 0");
-      done.store(true);
+      done.store(1);
     }
     return absl::OkStatus();
   });
-  EXPECT_TRUE(transports_[0]->failure().ok()) << "a deadline is the waiter's affair until it says Fail";
+  for (const auto& transport : transports_) {
+    if (transport == nullptr) continue;  // of another process
+    EXPECT_TRUE(transport->failure().ok()) << "a deadline is the waiter's affair until it says Fail";
+  }
 }
 
 TEST_P(TransportPairTest, DeadlineOfAMissingCredit) {
   const ChannelSpec spec = Spec(last(), RankId(0), 6, 64, 2);
-  std::atomic<bool> done{false};
+  std::atomic<int64_t>& done = Counter(0);
   RunRanksOk([&](Transport& transport) -> absl::Status {
     if (transport.rank() == spec.source) {
       ASSIGN_OR_RETURN(std::unique_ptr<SendEnd> send, transport.OpenSend(spec));
@@ -70,11 +73,11 @@ TEST_P(TransportPairTest, DeadlineOfAMissingCredit) {
           status, steady_clock::now() - start,
           absl::StrCat("rank ", size() - 1, ": channel 'value6' (rank ", size() - 1, " -> rank 0, tag 6), message 3: "),
           "a free slot; see what kept rank 0");
-      done.store(true);
+      done.store(1);
     } else if (transport.rank() == spec.destination) {
       ASSIGN_OR_RETURN(std::unique_ptr<ReceiveEnd> receive, transport.OpenReceive(spec));
       RETURN_IF_ERROR(ReceiveMessage(*receive, spec, 0));
-      ProgressUntil(transport, [&] { return done.load(); });
+      ProgressUntil(transport, [&] { return done.load() == 1; });
       RETURN_IF_ERROR(ReceiveMessage(*receive, spec, 1));
     }
     return absl::OkStatus();
@@ -84,16 +87,16 @@ TEST_P(TransportPairTest, DeadlineOfAMissingCredit) {
 // A wait that its deadline ended can be taken up again.
 TEST_P(TransportPairTest, MessageAfterADeadline) {
   const ChannelSpec spec = Spec(RankId(0), last(), 0, 64);
-  std::atomic<bool> expired{false};
+  std::atomic<int64_t>& expired = Counter(0);
   RunRanksOk([&](Transport& transport) -> absl::Status {
     if (transport.rank() == spec.source) {
       ASSIGN_OR_RETURN(std::unique_ptr<SendEnd> send, transport.OpenSend(spec));
-      ProgressUntil(transport, [&] { return expired.load(); });
+      ProgressUntil(transport, [&] { return expired.load() == 1; });
       RETURN_IF_ERROR(SendMessage(*send, spec, 0));
     } else if (transport.rank() == spec.destination) {
       ASSIGN_OR_RETURN(std::unique_ptr<ReceiveEnd> receive, transport.OpenReceive(spec));
       EXPECT_EQ(receive->Receive(0, After(milliseconds(1))).code(), absl::StatusCode::kDeadlineExceeded);
-      expired.store(true);
+      expired.store(1);
       RETURN_IF_ERROR(ReceiveMessage(*receive, spec, 0));
     }
     return absl::OkStatus();
@@ -112,21 +115,19 @@ absl::Status WaitForPrevious(Transport& transport) {
 
 TEST_P(TransportTest, FailureEndsTheWaitsOfAllRanks) {
   const absl::Status broken = absl::DataLossError("rank 0: 1F2: label 12 is out of range");
-  steady_clock::time_point failed_at;
+  const steady_clock::time_point start = steady_clock::now();
   std::thread failing;
   const std::vector<absl::Status> statuses = RunRanks([&](Transport& transport) -> absl::Status {
     if (transport.rank() == RankId(0)) {
       failing = std::thread([&] {
         std::this_thread::sleep_for(milliseconds(50));
-        failed_at = steady_clock::now();
         transport.Fail(broken);
       });
     }
     return WaitForPrevious(transport);
   });
-  const steady_clock::time_point ended_at = steady_clock::now();
-  failing.join();
-  EXPECT_LT(ended_at - failed_at, kPromptly);
+  EXPECT_LT(steady_clock::now() - start, kPromptly);
+  if (failing.joinable()) failing.join();
   for (const absl::Status& status : statuses) EXPECT_EQ(status, broken);
 }
 
@@ -134,7 +135,7 @@ TEST_P(TransportTest, FailureEndsTheWaitsOfAllRanks) {
 // else fails after it.
 TEST_P(TransportTest, FailureEndsLaterWaitsAndTheFirstOneStays) {
   const absl::Status first = absl::InternalError("rank 0 fell over");
-  std::atomic<int> ready{0};
+  std::atomic<int64_t>& ready = Counter(0);
   RunRanksOk([&](Transport& transport) -> absl::Status {
     const ChannelSpec spec = Spec(transport.rank(), transport.rank(), 0, 8, 2);
     ASSIGN_OR_RETURN(std::unique_ptr<SendEnd> send, transport.OpenSend(spec));
@@ -159,13 +160,12 @@ TEST_P(TransportTest, FailureEndsLaterWaitsAndTheFirstOneStays) {
 }
 
 TEST_P(TransportTest, RanksThatFailAtOnceAgreeOnOneFailure) {
-  RunRanks([&](Transport& transport) {
+  const std::vector<absl::Status> seen = RunRanks([&](Transport& transport) {
     transport.Fail(absl::InternalError(absl::StrCat("rank ", transport.rank().value())));
-    return absl::OkStatus();
+    return transport.failure();
   });
-  const absl::Status first = transports_[0]->failure();
-  EXPECT_EQ(first.code(), absl::StatusCode::kInternal);
-  for (const auto& transport : transports_) EXPECT_EQ(transport->failure(), first);
+  EXPECT_EQ(seen[0].code(), absl::StatusCode::kInternal);
+  for (const absl::Status& status : seen) EXPECT_EQ(status, seen[0]);
 }
 
 TEST_P(TransportPairTest, ExceptionInOneRankEndsTheOthers) {
@@ -182,7 +182,6 @@ TEST_P(TransportPairTest, ExceptionInOneRankEndsTheOthers) {
 TEST_P(TransportPairTest, RankThatIsGone) {
   const ChannelSpec there = Spec(RankId(0), last(), 0, 64);
   const ChannelSpec back = Spec(last(), RankId(0), 0, 64);
-  std::vector<absl::Status> statuses(2);
   RunRanksOk([&](Transport& transport) -> absl::Status {
     if (transport.rank() == last()) {
       ASSIGN_OR_RETURN(std::unique_ptr<ReceiveEnd> receive, transport.OpenReceive(there));
@@ -194,12 +193,13 @@ TEST_P(TransportPairTest, RankThatIsGone) {
       ASSIGN_OR_RETURN(std::unique_ptr<ReceiveEnd> receive, transport.OpenReceive(back));
       RETURN_IF_ERROR(SendMessage(*send, there, 0));
       RETURN_IF_ERROR(SendMessage(*send, there, 1));
-      statuses[0] = receive->Receive(0, After(milliseconds(100)));
-      statuses[1] = send->Acquire(2, After(milliseconds(100)));
+      for (const absl::Status& status :
+           {receive->Receive(0, After(milliseconds(100))), send->Acquire(2, After(milliseconds(100)))}) {
+        EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
+      }
     }
     return absl::OkStatus();
   });
-  for (const absl::Status& status : statuses) EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
 }
 
 }  // namespace

@@ -115,20 +115,6 @@ TEST_P(TransportPairTest, CrissCross) {
   });
 }
 
-// The first rank sends `count` messages on each channel in turn, the last one checks them.
-absl::Status Stream(Transport& transport, const std::vector<ChannelSpec>& specs, int64_t count) {
-  for (const ChannelSpec& spec : specs) {
-    if (transport.rank() == spec.source) {
-      ASSIGN_OR_RETURN(std::unique_ptr<SendEnd> send, transport.OpenSend(spec));
-      for (int64_t k = 0; k < count; ++k) RETURN_IF_ERROR(SendMessage(*send, spec, k));
-    } else if (transport.rank() == spec.destination) {
-      ASSIGN_OR_RETURN(std::unique_ptr<ReceiveEnd> receive, transport.OpenReceive(spec));
-      for (int64_t k = 0; k < count; ++k) RETURN_IF_ERROR(ReceiveMessage(*receive, spec, k));
-    }
-  }
-  return absl::OkStatus();
-}
-
 TEST_P(TransportPairTest, ManyMessagesOverFewSlotsKeepContentAndOrder) {
   std::vector<ChannelSpec> specs;
   for (int64_t bytes : {0, 1, 3, 4096}) {
@@ -151,8 +137,8 @@ TEST_P(TransportPairTest, SenderUsesItsCreditButNeverOvertakesIt) {
   constexpr int kSlots = 3;
   constexpr int64_t kCount = 20;
   const ChannelSpec spec = Spec(RankId(0), last(), 0, 1000, kSlots);
-  std::atomic<int64_t> sent{0};
-  std::atomic<int64_t> released{0};
+  std::atomic<int64_t>& sent = Counter(0);
+  std::atomic<int64_t>& released = Counter(1);
   const auto send_all = [&](Transport& transport) -> absl::Status {
     ASSIGN_OR_RETURN(std::unique_ptr<SendEnd> send, transport.OpenSend(spec));
     for (int64_t k = 0; k < kCount; ++k) {
@@ -235,11 +221,12 @@ int64_t Overwritten(int64_t k, int64_t round, int slots) {
 // not released, and does not where it is.
 TEST_P(TransportPairTest, CreditOverRounds) {
   constexpr int64_t kCount = 12;
+  int counters = 0;
   for (int64_t round : {1, 2, 4, 5}) {
     ChannelSpec spec = Spec(RankId(0), last(), static_cast<int>(round), 40, 3);
     spec.round = round;
-    std::atomic<int64_t> sent{0};
-    std::atomic<int64_t> waited{0};  // messages for which the sender has seen that it must wait
+    std::atomic<int64_t>& sent = Counter(counters++);
+    std::atomic<int64_t>& waited = Counter(counters++);  // messages for which the sender has seen that it must wait
     RunRanksOk([&](Transport& transport) -> absl::Status {
       if (transport.rank() == spec.source) {
         ASSIGN_OR_RETURN(std::unique_ptr<SendEnd> send, transport.OpenSend(spec));
