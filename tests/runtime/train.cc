@@ -45,6 +45,14 @@ Tensor ToTensor(const TensorType& type, const std::vector<double>& values) {
   return tensor;
 }
 
+// The elements of all outputs but the loss.
+void AppendOthers(const std::vector<Tensor>& outputs, std::vector<float>& elements) {
+  for (size_t i = 1; i < outputs.size(); ++i) {
+    const float* first = outputs[i].data<float>();
+    elements.insert(elements.end(), first, first + outputs[i].type().num_elements());
+  }
+}
+
 Module Instantiate(const Network& network, int rows, const std::string& reduce) {
   absl::StatusOr<Module> module =
       Parse(absl::StrReplaceAll(network.text, {{"{rows}", absl::StrCat(rows)}, {"{reduce}", reduce}}));
@@ -62,7 +70,9 @@ Module BuildModule(const Network& network, int batch, const Layout& layout) {
   module.config.micro_batches = layout.micro_batches;
   const int cells = static_cast<int>(network.cells.size());
   for (int i = 0; i < cells; ++i) {
-    module.config.stage_of_cell.push_back({network.cells[static_cast<size_t>(i)], StageId(i * layout.stages / cells)});
+    const auto at = static_cast<size_t>(i);
+    const int stage = layout.stage_of_cell.empty() ? i * layout.stages / cells : layout.stage_of_cell[at];
+    module.config.stage_of_cell.push_back({network.cells[at], StageId(stage)});
   }
   return module;
 }
@@ -94,9 +104,13 @@ absl::StatusOr<Trained> TrainPipelined(const Network& network, int batch, int st
       inputs.push_back(ToTensor(type, Draw(absl::StrCat(input_names[i], step), type, classes)));
     }
     for (Tensor& input : inputs) views.push_back(input.view());
-    float loss = 0;
-    RETURN_IF_ERROR(session->Run(number, views, {TensorView{&loss, {DType::kFloat32, {}}}}));
-    trained.losses.push_back(loss);
+    std::vector<Tensor> outputs;
+    std::vector<TensorView> output_views;
+    for (const TensorType& type : program.outputs) outputs.emplace_back(type);
+    for (Tensor& output : outputs) output_views.push_back(output.view());
+    RETURN_IF_ERROR(session->Run(number, views, output_views));
+    trained.losses.push_back(outputs[0].data<float>()[0]);
+    if (step + 1 == steps) AppendOthers(outputs, trained.outputs);
   }
   for (const std::string& name : network.parameters) {
     ASSIGN_OR_RETURN(const Tensor value, session->ReadParameter(name));
@@ -128,6 +142,10 @@ Trained TrainReference(const Network& network, int batch, int steps, int classes
     }
     const RefValues values = RunReferenceGraph(graph, inputs, parameters);
     trained.losses.push_back(static_cast<float>(values.at(graph.outputs[0].value->name).values[0]));
+    for (size_t i = 1; i < graph.outputs.size() && step + 1 == steps; ++i) {
+      const std::vector<double>& elements = values.at(graph.outputs[i].value->name).values;
+      trained.outputs.insert(trained.outputs.end(), elements.begin(), elements.end());
+    }
     for (const Value* parameter : graph.parameters()) parameters[parameter->parameter] = values.at(parameter->name);
   }
   for (const std::string& name : network.parameters) {

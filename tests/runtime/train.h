@@ -17,27 +17,30 @@ struct Layout {
   int stages = 1;
   std::string schedule = "1f1b";
   int micro_batches = 1;
+  std::vector<int> stage_of_cell = {};  // of each of the network's cells; empty: cells in equal shares
 };
 
 // What came of a few steps of training.
 struct Trained {
   std::vector<float> losses;
+  std::vector<float> outputs;  // of the last step, beside the loss
   std::map<std::string, std::vector<float>> parameters;
 
   friend bool operator==(const Trained& a, const Trained& b) {
-    return a.losses == b.losses && a.parameters == b.parameters;
+    return a.losses == b.losses && a.outputs == b.outputs && a.parameters == b.parameters;
   }
 };
 
-// A small network as text: its step graph takes micro-batches of `{rows}` rows and returns one loss; `{reduce}` is how
-// the losses of micro-batches make one. Its cells are spread over the stages as `cells` lists them, in order.
+// A small network as text: its step graph takes micro-batches of `{rows}` rows and returns a loss, then perhaps values
+// of f32; `{reduce}` is how the losses of micro-batches make one. Its cells are spread over the stages as `cells` lists
+// them, in order.
 struct Network {
   std::string text;
   std::vector<std::string> cells;
   std::vector<std::string> parameters;  // trained ones and states, to compare
 };
 
-// The module for a whole batch of `batch` rows under `layout`; cells on stages in equal shares.
+// The module for a whole batch of `batch` rows under `layout`.
 Module BuildModule(const Network& network, int batch, const Layout& layout);
 
 // Runs `steps` steps on inputs and initial values drawn from fixed seeds (i32 inputs: labels in [0, classes)).
