@@ -52,20 +52,31 @@ absl::Status CheckConfig(const PipelineConfig& config) {
   return absl::OkStatus();
 }
 
-// The work on one graph; each step is a function that leaves stages set so far alone.
+// The work on one graph; each step is a function that leaves stages set so far alone. Thinks in chunks: those of stage
+// s are s, s + stages, s + 2 stages, ...
 class Assigner {
  public:
   Assigner(Graph& graph, const PipelineConfig& config)
-      : graph_(graph), config_(config), parameter_only_(ParameterOnlyResults(graph)), uses_(ComputeUses(graph)) {}
+      : graph_(graph), config_(config), parameter_only_(ParameterOnlyResults(graph)), uses_(ComputeUses(graph)) {
+    for (const auto& node : graph_.nodes()) {
+      if (node->info.stage) chunk_of_[node.get()] = ChunkOf(node->info);
+    }
+  }
 
-  absl::Status Run() {
-    RETURN_IF_ERROR(AssignByConfig());
-    AssignForwardByOperands();
+  // How many chunks a rank has.
+  absl::StatusOr<int> Run() {
+    RETURN_IF_ERROR(AssignForward());
     AssignForwardByUsers();
     AssignBackward();
     AssignUpdate();
-    RETURN_IF_ERROR(CheckForwardEdges());
-    return CheckNoStageIsEmpty();
+    RETURN_IF_ERROR(CheckSeveralChunks());
+    RETURN_IF_ERROR(CheckNoStageIsEmpty());
+    for (const auto& node : graph_.nodes()) {
+      const ChunkId chunk = chunk_of_.at(node.get());
+      node->info.stage = config_.StageOf(chunk);
+      if (chunk.value() >= config_.stages) node->info.chunk = chunk;
+    }
+    return ChunksPerRank();
   }
 
  private:
@@ -73,18 +84,42 @@ class Assigner {
     return !node.results.empty() && parameter_only_.contains(node.results[0]);
   }
 
-  absl::Status AssignByConfig() {
+  std::optional<ChunkId> FindChunk(const Node* node) const {
+    const auto entry = chunk_of_.find(node);
+    return entry == chunk_of_.end() ? std::nullopt : std::optional<ChunkId>(entry->second);
+  }
+
+  // In order of the nodes: a node with a stage is on the first chunk of its stage that is not before what it reads; one
+  // without is where the last of what it reads is.
+  absl::Status AssignForward() {
     for (const auto& node : graph_.nodes()) {
-      if (node->info.phase != Phase::kForward || node->info.stage || IsParameterOnly(*node)) continue;
-      node->info.stage = config_.stages == 1 ? StageId(0) : ConfiguredStage(config_, node->info.cell);
-      if (node->info.stage) continue;
-      for (const Value* operand : node->operands) {
-        const Value* parameter = ParameterBehind(operand);
-        if (parameter == nullptr) continue;
-        return absl::InvalidArgumentError(absl::StrCat(Describe(*node), " has parameter ", parameter->parameter,
-                                                       " but no stage; give it one of 0 to ", config_.stages - 1,
-                                                       " in stage_config or by SetPipelineStage"));
+      if (node->info.phase != Phase::kForward || FindChunk(node.get()) || IsParameterOnly(*node)) continue;
+      std::optional<ChunkId> last_read;
+      for (const Value* operand : node->operands) last_read = std::max(last_read, FindChunk(operand->producer));
+      const std::optional<StageId> stage = config_.stages == 1 ? StageId(0) : ConfiguredStage(config_, node->info.cell);
+      if (stage) {
+        chunk_of_[node.get()] = FirstChunk(*stage, last_read.value_or(ChunkId(0)));
+        continue;
       }
+      RETURN_IF_ERROR(CheckNoParameter(*node));
+      if (last_read) chunk_of_[node.get()] = *last_read;
+    }
+    return absl::OkStatus();
+  }
+
+  ChunkId FirstChunk(StageId stage, ChunkId at_least) const {
+    const int round = at_least.value() / config_.stages;
+    const int chunk = round * config_.stages + stage.value();
+    return ChunkId(chunk >= at_least.value() ? chunk : chunk + config_.stages);
+  }
+
+  absl::Status CheckNoParameter(const Node& node) const {
+    for (const Value* operand : node.operands) {
+      const Value* parameter = ParameterBehind(operand);
+      if (parameter == nullptr) continue;
+      return absl::InvalidArgumentError(absl::StrCat(Describe(node), " has parameter ", parameter->parameter,
+                                                     " but no stage; give it one of 0 to ", config_.stages - 1,
+                                                     " in stage_config or by SetPipelineStage"));
     }
     return absl::OkStatus();
   }
@@ -99,111 +134,117 @@ class Assigner {
     return nullptr;
   }
 
-  void AssignForwardByOperands() {
-    for (const auto& node : graph_.nodes()) {
-      if (node->info.phase != Phase::kForward || node->info.stage) continue;
-      for (const Value* operand : node->operands) {
-        if (operand->producer == nullptr || !operand->producer->info.stage) continue;
-        node->info.stage = std::max(node->info.stage.value_or(StageId(0)), *operand->producer->info.stage);
-      }
-    }
-  }
-
-  // From the last node up, so that a chain of such nodes follows its end.
+  // What reads inputs, parameters and constants only. From the last node up, so that a chain follows its end.
   void AssignForwardByUsers() {
     for (auto it = graph_.nodes().rbegin(); it != graph_.nodes().rend(); ++it) {
-      Node& node = **it;
-      if (node.info.phase != Phase::kForward || node.info.stage) continue;
-      std::optional<StageId> first;
+      const Node& node = **it;
+      if (node.info.phase != Phase::kForward || FindChunk(&node)) continue;
+      std::optional<ChunkId> first;
       for (const Value* result : node.results) {
         for (const Use& use : UsesOf(uses_, result)) {
-          const NodeInfo& user = use.node->info;
-          if (user.phase == Phase::kForward && user.stage) first = std::min(first.value_or(*user.stage), *user.stage);
+          const std::optional<ChunkId> user = FindChunk(use.node);
+          if (use.node->info.phase == Phase::kForward && user) first = std::min(first.value_or(*user), *user);
         }
       }
-      node.info.stage = first.value_or(StageId(0));
+      chunk_of_[&node] = first.value_or(ChunkId(0));
     }
   }
 
   void AssignBackward() {
-    // The stage of each cell ("" for the outermost) whose forward nodes all lie on one.
-    absl::flat_hash_map<std::string, std::optional<StageId>> stage_of_cell;
+    // The chunk of each cell ("" for the outermost) whose forward nodes all lie on one.
+    absl::flat_hash_map<std::string, std::optional<ChunkId>> chunk_of_cell;
     for (const auto& node : graph_.nodes()) {
       if (node->info.phase != Phase::kForward) continue;
-      const auto [entry, inserted] = stage_of_cell.emplace(node->info.cell, node->info.stage);
-      if (!inserted && entry->second != node->info.stage) entry->second.reset();
+      const ChunkId chunk = chunk_of_.at(node.get());
+      const auto [entry, inserted] = chunk_of_cell.emplace(node->info.cell, chunk);
+      if (!inserted && entry->second != chunk) entry->second.reset();
     }
     std::vector<Node*> assigned;
     for (const auto& node : graph_.nodes()) {
-      if (node->info.phase != Phase::kBackward || node->info.stage) continue;
+      if (node->info.phase != Phase::kBackward || FindChunk(node.get())) continue;
       assigned.push_back(node.get());
-      if (auto cell = stage_of_cell.find(node->info.cell); cell != stage_of_cell.end()) node->info.stage = cell->second;
-      if (!node->info.stage) node->info.stage = StageOfOperands(*node);
+      const auto cell = chunk_of_cell.find(node->info.cell);
+      const bool follows_cell = cell != chunk_of_cell.end() && cell->second.has_value();
+      chunk_of_[node.get()] = follows_cell ? *cell->second : ChunkOfOperands(*node);
     }
-    // Gradients never go to a higher stage: one that reads forward values of lower stages only goes up to its users.
+    // Gradients never go to a higher chunk: one that reads forward values of lower chunks only goes up to its users.
     for (auto node = assigned.rbegin(); node != assigned.rend(); ++node) {
+      ChunkId& chunk = chunk_of_[*node];
       for (const Value* result : (*node)->results) {
         for (const Use& use : UsesOf(uses_, result)) {
-          if (use.node->info.phase != Phase::kBackward) continue;
-          (*node)->info.stage = std::max(*(*node)->info.stage, *use.node->info.stage);
+          if (use.node->info.phase == Phase::kBackward) chunk = std::max(chunk, chunk_of_.at(use.node));
         }
       }
     }
   }
 
-  // The highest stage of the forward values that a backward node reads, else the lowest of the gradients.
-  static StageId StageOfOperands(const Node& node) {
-    std::optional<StageId> highest_forward;
-    std::optional<StageId> lowest_backward;
+  // The highest chunk of the forward values that a backward node reads, else the lowest of the gradients.
+  ChunkId ChunkOfOperands(const Node& node) const {
+    std::optional<ChunkId> highest_forward;
+    std::optional<ChunkId> lowest_backward;
     for (const Value* operand : node.operands) {
       if (operand->producer == nullptr) continue;
-      const NodeInfo& made = operand->producer->info;
-      if (made.phase == Phase::kForward) highest_forward = std::max(highest_forward.value_or(*made.stage), *made.stage);
-      if (made.phase == Phase::kBackward)
-        lowest_backward = std::min(lowest_backward.value_or(*made.stage), *made.stage);
+      const ChunkId made = chunk_of_.at(operand->producer);
+      const Phase phase = operand->producer->info.phase;
+      if (phase == Phase::kForward) highest_forward = std::max(highest_forward.value_or(made), made);
+      if (phase == Phase::kBackward) lowest_backward = std::min(lowest_backward.value_or(made), made);
     }
-    return highest_forward ? *highest_forward : lowest_backward.value_or(StageId(0));
+    return highest_forward ? *highest_forward : lowest_backward.value_or(ChunkId(0));
   }
 
   void AssignUpdate() {
-    absl::flat_hash_map<const Value*, StageId> owner;
+    absl::flat_hash_map<const Value*, ChunkId> owner;
     for (const auto& node : graph_.nodes()) {
       if (node->info.phase == Phase::kUpdate) continue;
+      const ChunkId chunk = chunk_of_.at(node.get());
       for (const Value* operand : node->operands) {
         if (operand->kind != Value::Kind::kParameter) continue;
-        const auto [entry, inserted] = owner.emplace(operand, *node->info.stage);
-        if (!inserted) entry->second = std::min(entry->second, *node->info.stage);
+        const auto [entry, inserted] = owner.emplace(operand, chunk);
+        if (!inserted) entry->second = std::min(entry->second, chunk);
       }
     }
     // Writers go to their parameter's owner; from the last node up, what they read follows them.
     for (auto it = graph_.nodes().rbegin(); it != graph_.nodes().rend(); ++it) {
-      Node& node = **it;
-      if (node.info.phase != Phase::kUpdate || node.info.stage) continue;
+      const Node& node = **it;
+      if (node.info.phase != Phase::kUpdate || FindChunk(&node)) continue;
+      std::optional<ChunkId> chunk;
       for (const Value* operand : node.operands) {
-        if (auto entry = owner.find(operand); entry != owner.end()) node.info.stage = entry->second;
+        if (auto entry = owner.find(operand); entry != owner.end()) chunk = entry->second;
       }
       for (const Value* result : node.results) {
-        for (const Use& use : UsesOf(uses_, result)) node.info.stage = use.node->info.stage;
+        for (const Use& use : UsesOf(uses_, result)) chunk = chunk_of_.at(use.node);
       }
-      if (!node.info.stage) node.info.stage = StageId(0);
+      chunk_of_[&node] = chunk.value_or(ChunkId(0));
     }
   }
 
-  absl::Status CheckForwardEdges() const {
+  int ChunksPerRank() const {
+    int chunks = 1;
+    for (const auto& [node, chunk] : chunk_of_) chunks = std::max(chunks, chunk.value() + 1);
+    return (chunks + config_.stages - 1) / config_.stages;
+  }
+
+  // Only some schedules come back to a stage.
+  absl::Status CheckSeveralChunks() const {
+    ASSIGN_OR_RETURN(const ScheduleInfo* schedule, FindSchedule(config_.schedule));
+    if (schedule->precondition({config_.stages, config_.micro_batches, ChunksPerRank()}).ok()) return absl::OkStatus();
     for (const auto& node : graph_.nodes()) {
       if (node->info.phase != Phase::kForward) continue;
+      const StageId stage = config_.StageOf(chunk_of_.at(node.get()));
       for (const Value* operand : node->operands) {
         const Node* producer = operand->producer;
-        if (producer == nullptr || *producer->info.stage <= *node->info.stage) continue;
-        return absl::InvalidArgumentError(absl::StrCat(
-            Describe(*node), " on stage ", node->info.stage->value(), " reads %", operand->name, " of ",
-            Describe(*producer), " on stage ", producer->info.stage->value(), ": an edge back to a lower stage; put ",
-            node->info.cell.empty() ? "it" : node->info.cell, " on stage ", producer->info.stage->value(),
-            " or higher, or ", producer->info.cell.empty() ? "the other" : producer->info.cell, " on stage ",
-            node->info.stage->value(), " or lower"));
+        if (producer == nullptr || config_.StageOf(chunk_of_.at(producer)) <= stage) continue;
+        const int higher = config_.StageOf(chunk_of_.at(producer)).value();
+        return absl::InvalidArgumentError(
+            absl::StrCat(Describe(*node), " on stage ", stage.value(), " reads %", operand->name, " of ",
+                         Describe(*producer), " on stage ", higher, ": an edge back to a lower stage; put ",
+                         node->info.cell.empty() ? "it" : node->info.cell, " on stage ", higher, " or higher, or ",
+                         producer->info.cell.empty() ? "the other" : producer->info.cell, " on stage ", stage.value(),
+                         " or lower, or choose schedule interleaved"));
       }
     }
-    return absl::OkStatus();
+    return absl::InternalError(absl::StrCat("schedule ", config_.schedule, " has no place for ", ChunksPerRank(),
+                                            " chunks a rank, and no edge goes back to a lower stage"));
   }
 
   // Prediction runs the trained network without its loss: the stage of a loss alone has nothing to do then.
@@ -212,7 +253,7 @@ class Assigner {
     if (schedule.ok() && !(*schedule)->trains) return absl::OkStatus();
     absl::flat_hash_set<StageId> filled;
     for (const auto& node : graph_.nodes()) {
-      if (node->info.phase == Phase::kForward) filled.insert(*node->info.stage);
+      if (node->info.phase == Phase::kForward) filled.insert(config_.StageOf(chunk_of_.at(node.get())));
     }
     for (int stage = 0; stage < config_.stages; ++stage) {
       if (filled.contains(StageId(stage))) continue;
@@ -235,6 +276,7 @@ class Assigner {
   const PipelineConfig& config_;
   const absl::flat_hash_set<const Value*> parameter_only_;
   const UseMap uses_;
+  absl::flat_hash_map<const Node*, ChunkId> chunk_of_;
 };
 
 }  // namespace
@@ -245,7 +287,9 @@ absl::StatusOr<bool> AssignStages::Run(Module& module) const {
   for (auto& graph : module.graphs) {
     changed = changed || std::any_of(graph->nodes().begin(), graph->nodes().end(),
                                      [](const auto& node) { return !node->info.stage; });
-    RETURN_IF_ERROR(Assigner(*graph, module.config).Run());
+    ASSIGN_OR_RETURN(const int chunks_per_rank, Assigner(*graph, module.config).Run());
+    changed = changed || chunks_per_rank != module.config.chunks_per_rank;
+    module.config.chunks_per_rank = chunks_per_rank;
   }
   return changed;
 }

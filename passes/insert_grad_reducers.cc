@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/base/status_macros.h"
 #include "passes/ir/op_table.h"
@@ -17,10 +18,16 @@ bool Writes(const Node& node, absl::string_view parameter) {
                      [&](const Value* operand) { return operand->parameter == parameter; });
 }
 
-bool WritesParameter(const Module& module, ChunkId chunk, absl::string_view parameter) {
-  const Graph* update = module.Find(chunk, Part::kUpdate);
-  return update != nullptr && std::any_of(update->nodes().begin(), update->nodes().end(),
-                                          [&](const auto& node) { return Writes(*node, parameter); });
+// Whether a chunk of the stage writes the parameter: a rank has one copy of it for all its chunks.
+bool WritesParameter(const Module& module, StageId stage, absl::string_view parameter) {
+  for (const auto& graph : module.graphs) {
+    if (graph->part != Part::kUpdate || module.config.StageOf(*graph->chunk) != stage) continue;
+    if (std::any_of(graph->nodes().begin(), graph->nodes().end(),
+                    [&](const auto& node) { return Writes(*node, parameter); })) {
+      return true;
+    }
+  }
+  return false;
 }
 
 bool Reads(const Module& module, ChunkId chunk, absl::string_view parameter) {
@@ -59,7 +66,7 @@ absl::Status CopyUpdate(Module& module, const Graph& from, const Node& node, Chu
     operands.push_back(joined);
   }
   NodeInfo info = node.info;
-  info.stage = StageId(chunk.value());
+  info.stage = module.config.StageOf(chunk);
   to.AddTypedNode(node.op, std::move(operands), node.attributes, info, {});
   return absl::OkStatus();
 }
@@ -77,10 +84,13 @@ absl::StatusOr<bool> InsertGradReducers::Run(Module& module) const {
     if (graph->part != Part::kUpdate) continue;
     for (const auto& node : graph->nodes()) {
       if (node->operands.empty() || !Writes(*node, node->operands[0]->parameter)) continue;
-      for (int chunk = 0; chunk < module.config.stages; ++chunk) {
-        const std::string& parameter = node->operands[0]->parameter;
-        if (!Reads(module, ChunkId(chunk), parameter) || WritesParameter(module, ChunkId(chunk), parameter)) continue;
-        copies.push_back({graph.get(), node.get(), ChunkId(chunk)});
+      const std::string& parameter = node->operands[0]->parameter;
+      absl::flat_hash_set<StageId> done;
+      for (int c = 0; c < module.config.chunks(); ++c) {
+        const ChunkId chunk(c);
+        const StageId stage = module.config.StageOf(chunk);
+        if (!Reads(module, chunk, parameter) || WritesParameter(module, stage, parameter)) continue;
+        if (done.insert(stage).second) copies.push_back({graph.get(), node.get(), chunk});
       }
     }
   }
@@ -92,10 +102,10 @@ absl::Status InsertGradReducers::CheckAfter(const Module& module) const {
   for (const auto& graph : module.graphs) {
     if (graph->part != Part::kUpdate) continue;
     for (const Value* parameter : graph->parameters()) {
-      if (!WritesParameter(module, *graph->chunk, parameter->parameter)) continue;
-      for (int chunk = 0; chunk < module.config.stages; ++chunk) {
+      if (!WritesParameter(module, module.config.StageOf(*graph->chunk), parameter->parameter)) continue;
+      for (int chunk = 0; chunk < module.config.chunks(); ++chunk) {
         if (!Reads(module, ChunkId(chunk), parameter->parameter)) continue;
-        if (WritesParameter(module, ChunkId(chunk), parameter->parameter)) continue;
+        if (WritesParameter(module, module.config.StageOf(ChunkId(chunk)), parameter->parameter)) continue;
         return absl::InternalError(absl::StrCat("parameter ", parameter->parameter, " is updated on chunk ",
                                                 graph->chunk->value(), " and not on chunk ", chunk));
       }

@@ -17,7 +17,7 @@ class InsertGradReducers : public Pass {
  public:
   absl::string_view name() const override { return "insert_grad_reducers"; }
   absl::StatusOr<bool> Run(Module& module) const override;
-  // A parameter that is written on one chunk is written on every chunk that reads it.
+  // A parameter that is written on one stage is written on every stage that reads it, once.
   absl::Status CheckAfter(const Module& module) const override;
 };
 

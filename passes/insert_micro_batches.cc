@@ -12,13 +12,14 @@ namespace pipeloom {
 namespace {
 
 // The node info of what is inserted beside `node`.
-NodeInfo InfoOf(const Graph& graph, Phase phase, Rate rate, absl::string_view cell) {
-  return {std::string(cell), StageId(graph.chunk->value()), phase, rate};
+NodeInfo InfoOf(const Module& module, const Graph& graph, Phase phase, Rate rate, absl::string_view cell) {
+  return {std::string(cell), module.config.StageOf(*graph.chunk), phase, rate};
 }
 
 bool IsJoined(const Value& value) { return value.kind == Value::Kind::kSaved || value.kind == Value::Kind::kBoundary; }
 
-absl::StatusOr<bool> SliceInputs(Graph& graph, int count) {
+absl::StatusOr<bool> SliceInputs(const Module& module, Graph& graph) {
+  const int count = module.config.micro_batches;
   bool changed = false;
   const std::vector<Value*> inputs = graph.inputs();
   size_t at = 0;
@@ -32,9 +33,10 @@ absl::StatusOr<bool> SliceInputs(Graph& graph, int count) {
     }
     input->type.shape[static_cast<size_t>(axis)] *= count;
     const Phase phase = graph.part == Part::kForward ? Phase::kForward : Phase::kBackward;
-    ASSIGN_OR_RETURN(Node * slice,
-                     graph.AddNode("micro_batch_slice", {input}, {{"axis", int64_t{axis}}, {"count", int64_t{count}}},
-                                   InfoOf(graph, phase, Rate::kMicro, ""), absl::StrCat(input->name, ".micro"), at++));
+    ASSIGN_OR_RETURN(
+        Node * slice,
+        graph.AddNode("micro_batch_slice", {input}, {{"axis", int64_t{axis}}, {"count", int64_t{count}}},
+                      InfoOf(module, graph, phase, Rate::kMicro, ""), absl::StrCat(input->name, ".micro"), at++));
     for (const auto& node : graph.nodes()) {
       if (node.get() == slice) continue;
       std::replace(node->operands.begin(), node->operands.end(), input, slice->results[0]);
@@ -54,9 +56,9 @@ absl::StatusOr<bool> MergeOutputs(Module& module, Graph& graph) {
   for (const Output& output : merged) {
     const std::string& cell = output.value->producer->info.cell;
     const std::string reduce = output.reduce == "concat" ? "concat" : "sum";
-    const absl::StatusOr<Node*> merge =
-        graph.AddNode("micro_batch_merge", {output.value}, {{"reduce", reduce}, {"count", int64_t{count}}},
-                      InfoOf(graph, Phase::kForward, Rate::kMicro, cell), absl::StrCat(output.value->name, ".step"));
+    const absl::StatusOr<Node*> merge = graph.AddNode(
+        "micro_batch_merge", {output.value}, {{"reduce", reduce}, {"count", int64_t{count}}},
+        InfoOf(module, graph, Phase::kForward, Rate::kMicro, cell), absl::StrCat(output.value->name, ".step"));
     if (!merge.ok()) {
       return Annotate(merge.status(),
                       absl::StrCat("output %", output.value->name, " of cell ", cell, ", reduced by ", output.reduce));
@@ -65,7 +67,7 @@ absl::StatusOr<bool> MergeOutputs(Module& module, Graph& graph) {
     graph.outputs.push_back({(*merge)->results[0], "", 0});
     Graph& reduce_part = FindOrAddPart(module, *graph.chunk, Part::kReduce);
     Value* result = reduce_part.AddJoined(Value::Kind::kSaved, merged_value->name, merged_value->type);
-    const NodeInfo info = InfoOf(graph, Phase::kUpdate, Rate::kStep, cell);
+    const NodeInfo info = InfoOf(module, graph, Phase::kUpdate, Rate::kStep, cell);
     if (output.reduce == "mean") {
       Value* share = reduce_part.AddConstant("share", TensorType{DType::kFloat32, {}},
                                              {static_cast<double>(1.0f / static_cast<float>(count))});
@@ -103,9 +105,10 @@ absl::StatusOr<bool> AccumulateGradients(Module& module, Graph& graph) {
     AttributeMap attributes = {{"count", int64_t{module.config.micro_batches}}};
     const Node& producer = *output.value->producer;
     if (auto group = producer.attributes.find("group"); group != producer.attributes.end()) attributes.insert(*group);
-    ASSIGN_OR_RETURN(Node * accumulate, graph.AddNode("grad_accumulate", {output.value}, attributes,
-                                                      InfoOf(graph, Phase::kBackward, Rate::kMicro, producer.info.cell),
-                                                      absl::StrCat(output.value->name, ".acc")));
+    ASSIGN_OR_RETURN(Node * accumulate,
+                     graph.AddNode("grad_accumulate", {output.value}, attributes,
+                                   InfoOf(module, graph, Phase::kBackward, Rate::kMicro, producer.info.cell),
+                                   absl::StrCat(output.value->name, ".acc")));
     for (auto& [reader, joined] : readers) reader->Rename(joined, accumulate->results[0]->name);
     outputs.push_back({accumulate->results[0], "", 0});
     changed = true;
@@ -144,7 +147,7 @@ absl::StatusOr<bool> InsertMicroBatches::Run(Module& module) const {
   for (auto& graph : module.graphs) graphs.push_back(graph.get());
   for (Graph* graph : graphs) {
     if (!graph->part) return absl::FailedPreconditionError("the module is not split; run split_stages first");
-    ASSIGN_OR_RETURN(const bool sliced, SliceInputs(*graph, count));
+    ASSIGN_OR_RETURN(const bool sliced, SliceInputs(module, *graph));
     ASSIGN_OR_RETURN(const bool accumulated, AccumulateGradients(module, *graph));
     ASSIGN_OR_RETURN(const bool merged, MergeOutputs(module, *graph));
     changed = changed || sliced || accumulated || merged;

@@ -71,7 +71,7 @@ void AddReceive(Module& module, const Graph& producer, const Boundary& boundary,
   const Value* made = producer.Find(boundary.name);
   Graph& receiver = FindOrAddPart(module, boundary.reader, ReceivingPart(producer, *made));
   NodeInfo info;
-  info.stage = StageId(boundary.reader.value());
+  info.stage = module.config.StageOf(boundary.reader);
   info.phase = receiver.part == Part::kForward  ? Phase::kForward
                : receiver.part == Part::kReduce ? Phase::kUpdate
                                                 : Phase::kBackward;

@@ -3,6 +3,7 @@
 #include "passes/assign_stages.h"
 #include "passes/choose_kernels.h"
 #include "passes/copy_parameter_nodes.h"
+#include "passes/deal_cells.h"
 #include "passes/differentiate.h"
 #include "passes/fuse.h"
 #include "passes/insert_grad_reducers.h"
@@ -15,7 +16,9 @@ namespace pipeloom {
 
 std::vector<std::unique_ptr<Pass>> PipelineParallelPasses() {
   std::vector<std::unique_ptr<Pass>> passes;
-  passes.push_back(std::make_unique<CopyParameterNodes>());  // first: each use of a parameter gets its own gradient
+  passes.push_back(std::make_unique<DealCells>());  // looks at the network as the host gave it
+  passes.push_back(
+      std::make_unique<CopyParameterNodes>());  // before gradients: each use of a parameter gets its own gradient
   passes.push_back(std::make_unique<Differentiate>());  // makes every floating-point sum, before any stage is known
   passes.push_back(std::make_unique<ChooseKernels>());  // before stages: the choice must not depend on them
   passes.push_back(std::make_unique<AssignStages>());   // backward and update nodes follow forward ones

@@ -226,12 +226,12 @@ absl::Status CheckScheduleReachesAllParts(const Module& module, const Schedule& 
 absl::StatusOr<bool> PlanBuffers::Run(Module& module) const {
   const PipelineConfig& config = module.config;
   ASSIGN_OR_RETURN(const Schedule schedule,
-                   MakeSchedule(config.schedule, config.stages, config.micro_batches, /*chunks_per_rank=*/1));
+                   MakeSchedule(config.schedule, config.stages, config.micro_batches, config.chunks_per_rank));
   RETURN_IF_ERROR(CheckScheduleReachesAllParts(module, schedule));
   const std::string before = Print(module);
   ASSIGN_OR_RETURN(const Simulation simulation, SimulateInUnitTimes(schedule, ChannelEdges(module)));
   std::vector<ChunkPlanner> planners;
-  for (int chunk = 0; chunk < config.stages; ++chunk)
+  for (int chunk = 0; chunk < config.chunks(); ++chunk)
     planners.emplace_back(module, ChunkId(chunk), schedule, simulation);
   absl::flat_hash_map<int64_t, int64_t> slots_of_channel;
   for (ChunkPlanner& planner : planners) planner.PlanReceives(&slots_of_channel);
@@ -240,7 +240,7 @@ absl::StatusOr<bool> PlanBuffers::Run(Module& module) const {
 }
 
 absl::Status PlanBuffers::CheckAfter(const Module& module) const {
-  for (int chunk = 0; chunk < module.config.stages; ++chunk) {
+  for (int chunk = 0; chunk < module.config.chunks(); ++chunk) {
     RETURN_IF_ERROR(CheckNoOverlap(module, ChunkId(chunk)));
   }
   return absl::OkStatus();

@@ -86,7 +86,7 @@ class Splitter {
     graph->part = part;
     absl::flat_hash_map<const Value*, Value*> mapped;
     for (const auto& node : step_.nodes()) {
-      if (node->info.stage->value() != chunk.value() || PartOf(*node, weight_nodes_) != part) continue;
+      if (ChunkOf(node->info) != chunk || PartOf(*node, weight_nodes_) != part) continue;
       std::vector<Value*> operands;
       for (const Value* operand : node->operands) {
         auto [entry, inserted] = mapped.emplace(operand, nullptr);
@@ -95,7 +95,9 @@ class Splitter {
       }
       std::vector<TensorType> types;
       for (const Value* result : node->results) types.push_back(result->type);
-      const Node* copy = graph->AddTypedNode(node->op, std::move(operands), node->attributes, node->info, types);
+      NodeInfo info = node->info;
+      info.chunk.reset();
+      const Node* copy = graph->AddTypedNode(node->op, std::move(operands), node->attributes, info, types);
       for (size_t i = 0; i < node->results.size(); ++i) {
         graph->Rename(copy->results[i], node->results[i]->name);
         mapped[node->results[i]] = copy->results[i];
@@ -117,7 +119,7 @@ class Splitter {
         break;
     }
     joined_.insert(value.name);
-    const bool same_chunk = value.producer->info.stage->value() == graph.chunk->value();
+    const bool same_chunk = ChunkOf(value.producer->info) == *graph.chunk;
     return graph.AddJoined(same_chunk ? Value::Kind::kSaved : Value::Kind::kBoundary, value.name, value.type);
   }
 
@@ -162,14 +164,14 @@ absl::StatusOr<bool> SplitStages::Run(Module& module) const {
           absl::StrCat("node ", node->op, " of cell ", node->info.cell, " has no stage; run assign_stages first"));
     }
   }
-  module.graphs = Splitter(*module.graphs[0]).Run(module.config.stages);
+  module.graphs = Splitter(*module.graphs[0]).Run(module.config.chunks());
   return true;
 }
 
 absl::Status SplitStages::CheckAfter(const Module& module) const {
   for (const auto& graph : module.graphs) {
     for (const auto& node : graph->nodes()) {
-      if (node->info.stage->value() == graph->chunk->value()) continue;
+      if (*node->info.stage == module.config.StageOf(*graph->chunk)) continue;
       return absl::InternalError(absl::StrCat("node ", node->op, " of stage ", node->info.stage->value(),
                                               " stands in chunk ", graph->chunk->value()));
     }

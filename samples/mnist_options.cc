@@ -18,7 +18,7 @@
 ABSL_FLAG(int32_t, stages, 2, "Stages of the pipeline, each a thread; the network's cells are spread over them.");
 ABSL_FLAG(int32_t, micro_batches, 4, "Micro-batches that a batch is divided into.");
 ABSL_FLAG(int32_t, batch_size, 32, "Digits a step.");
-ABSL_FLAG(std::string, schedule, "1f1b", "Order of the micro-batches on the stages: gpipe or 1f1b.");
+ABSL_FLAG(std::string, schedule, "1f1b", "Order of the micro-batches on the stages: gpipe, 1f1b or interleaved.");
 ABSL_FLAG(int32_t, epochs, 10, "How often all training digits are gone through.");
 ABSL_FLAG(int64_t, steps, -1, "End after this many steps, over all epochs; -1: with the last epoch.");
 ABSL_FLAG(uint64_t, seed, 1, "Initial weights and the order of the digits follow from it.");

@@ -31,7 +31,8 @@ absl::StatusOr<std::unique_ptr<Trainer>> MakeTrainer(const MnistOptions& options
   auto network = std::make_shared<Network>();
   network->SetSeed(options.seed);
 
-  ASSIGN_OR_RETURN(const StageConfig stage_config, SpreadOverStages(*network, options.stages));
+  ASSIGN_OR_RETURN(StageConfig stage_config, SpreadOverStages(*network, options.stages));
+  if (options.schedule == "interleaved") stage_config.clear();  // which deals the cells out to the stages in turn
   auto with_loss = std::make_shared<WithLossCell>(network, std::make_shared<CrossEntropyLoss>());
   const Pipeline pipeline(with_loss, options.micro_batches, stage_config, options.loss_reduction);
 

@@ -70,7 +70,12 @@ struct NodeInfo {
   std::optional<StageId> stage;
   Phase phase = Phase::kForward;
   Rate rate = Rate::kMicro;
+  // Before split_stages: the chunk, where it is not the first of its stage.
+  std::optional<ChunkId> chunk = {};
 };
+
+// The chunk of a node that has a stage.
+inline ChunkId ChunkOf(const NodeInfo& info) { return info.chunk.value_or(ChunkId(info.stage->value())); }
 
 struct Node {
   std::string op;

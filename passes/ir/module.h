@@ -16,8 +16,15 @@ struct PipelineConfig {
   int micro_batches = 1;
   std::string schedule = "1f1b";
   int threads = 1;  // compute threads a rank
+  // Chunks of each rank: chunk c is on stage c % stages. assign_stages counts them.
+  int chunks_per_rank = 1;
+  // Whether deal_cells chooses the stages, where the user only asked for a schedule with several chunks a rank.
+  bool deal_cells = false;
   // Cell path -> stage, in the order given; a path covers its subtree, the longest path wins.
   std::vector<std::pair<std::string, StageId>> stage_of_cell;
+
+  int chunks() const { return stages * chunks_per_rank; }
+  StageId StageOf(ChunkId chunk) const { return StageId(chunk.value() % stages); }
 };
 
 // A program: the step graph before split_stages, one graph a chunk and part after it. Passes see all of it, so that a

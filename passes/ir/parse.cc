@@ -79,8 +79,10 @@ class Parser {
   absl::Status ParseConfig(PipelineConfig& config) {
     const Token at = in_.Peek();
     ASSIGN_OR_RETURN(AttributeMap attributes, in_.OptionalAttributes());
-    const std::pair<absl::string_view, int*> counts[] = {
-        {"micro_batches", &config.micro_batches}, {"stages", &config.stages}, {"threads", &config.threads}};
+    const std::pair<absl::string_view, int*> counts[] = {{"micro_batches", &config.micro_batches},
+                                                         {"stages", &config.stages},
+                                                         {"threads", &config.threads},
+                                                         {"chunks_per_rank", &config.chunks_per_rank}};
     for (const auto& [name, target] : counts) {
       ASSIGN_OR_RETURN(const std::optional<int64_t> count, Take<int64_t>(attributes, name, at));
       if (!count) continue;
@@ -88,7 +90,9 @@ class Parser {
     }
     ASSIGN_OR_RETURN(const std::optional<std::string> schedule, Take<std::string>(attributes, "schedule", at));
     if (schedule) config.schedule = *schedule;
-    return NoneLeft(attributes, "micro_batches, schedule, stages, threads", at);
+    ASSIGN_OR_RETURN(const std::optional<bool> deal_cells, Take<bool>(attributes, "deal_cells", at));
+    if (deal_cells) config.deal_cells = *deal_cells;
+    return NoneLeft(attributes, "chunks_per_rank, deal_cells, micro_batches, schedule, stages, threads", at);
   }
 
   absl::StatusOr<std::unique_ptr<Graph>> ParseGraph() {
@@ -297,6 +301,11 @@ class Parser {
     if (in_.AcceptWord("stage")) {
       ASSIGN_OR_RETURN(const int stage, in_.ExpectInt());
       node.info.stage = StageId(stage);
+      RETURN_IF_ERROR(in_.Expect(","));
+    }
+    if (in_.AcceptWord("chunk")) {
+      ASSIGN_OR_RETURN(const int chunk, in_.ExpectInt());
+      node.info.chunk = ChunkId(chunk);
       RETURN_IF_ERROR(in_.Expect(","));
     }
     const std::optional<Phase> phase = FindName<Phase>(kPhaseNames, in_.Peek());

@@ -80,6 +80,7 @@ std::string InfoText(const Node& node) {
   const NodeInfo& info = node.info;
   if (!info.cell.empty()) items.push_back(IsReservedAfterNode(info.cell) ? Quoted(info.cell) : Name(info.cell));
   if (info.stage) items.push_back(absl::StrCat("stage ", info.stage->value()));
+  if (info.chunk) items.push_back(absl::StrCat("chunk ", info.chunk->value()));
   items.emplace_back(kPhaseNames[static_cast<int>(info.phase)]);
   if (info.rate != UsualRate(info.phase)) items.emplace_back(kRateNames[static_cast<int>(info.rate)]);
   if (std::any_of(node.results.begin(), node.results.end(), [](const Value* v) { return v->placement.has_value(); })) {
@@ -108,7 +109,7 @@ bool IsReservedAfterNode(absl::string_view word) {
   const auto in = [word](const auto& names) {
     return std::find(std::begin(names), std::end(names), word) != std::end(names);
   };
-  return word == "stage" || word == "none" || in(kPhaseNames) || in(kRateNames) || in(kSpaceNames);
+  return word == "stage" || word == "chunk" || word == "none" || in(kPhaseNames) || in(kRateNames) || in(kSpaceNames);
 }
 
 std::string ValueName(const Value& value) { return absl::StrCat("%", Name(value.name)); }
@@ -146,12 +147,13 @@ std::string Print(const Graph& graph) {
 
 std::string Print(const Module& module) {
   const PipelineConfig& config = module.config;
-  std::string text = absl::StrCat("pipeline",
-                                  Attributes({{"stages", int64_t{config.stages}},
-                                              {"micro_batches", int64_t{config.micro_batches}},
-                                              {"schedule", config.schedule},
-                                              {"threads", int64_t{config.threads}}}),
-                                  "\n");
+  AttributeMap attributes = {{"stages", int64_t{config.stages}},
+                             {"micro_batches", int64_t{config.micro_batches}},
+                             {"schedule", config.schedule},
+                             {"threads", int64_t{config.threads}}};
+  if (config.chunks_per_rank != 1) attributes["chunks_per_rank"] = int64_t{config.chunks_per_rank};
+  if (config.deal_cells) attributes["deal_cells"] = true;
+  std::string text = absl::StrCat("pipeline", Attributes(attributes), "\n");
   for (const auto& [cell, stage] : config.stage_of_cell) {
     absl::StrAppend(&text, "stage ", Quoted(cell), " = ", stage.value(), "\n");
   }

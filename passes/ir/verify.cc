@@ -137,12 +137,26 @@ class GraphVerifier {
       return absl::InvalidArgumentError(absl::StrCat("stage ", node.info.stage->value(), " is not one of the ",
                                                      module_.config.stages, " stages, which count from 0"));
     }
+    if (node.info.chunk) RETURN_IF_ERROR(CheckChunk(node.info));
     for (const auto& [name, value] : node.attributes) {
       if (!IsPlainWord(name))
         return absl::InvalidArgumentError(absl::StrCat("attribute '", name, "' is no plain word"));
     }
     const OpDef* op = FindOp(node.op);
     return op == nullptr ? absl::OkStatus() : CheckAgainstTable(*op, node, operands);
+  }
+
+  absl::Status CheckChunk(const NodeInfo& info) const {
+    const ChunkId chunk = *info.chunk;
+    const PipelineConfig& config = module_.config;
+    if (!graph_.chunk && info.stage && chunk.value() >= config.stages && chunk < ChunkId(config.chunks()) &&
+        config.StageOf(chunk) == *info.stage) {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat("chunk ", chunk.value(), " is no further chunk of stage ", info.stage ? info.stage->value() : -1,
+                     "; with ", config.chunks_per_rank, " chunks a rank and ", config.stages,
+                     " stages these are stage + stages, stage + 2 stages, ..., in a graph that is not split"));
   }
 
   static absl::Status CheckAgainstTable(const OpDef& op, const Node& node, const std::vector<TensorType>& operands) {
@@ -237,6 +251,9 @@ constexpr int kMostStages = 1 << 16;
 absl::Status CheckConfig(const PipelineConfig& config) {
   if (config.stages > kMostStages) {
     return absl::InvalidArgumentError(absl::StrCat(config.stages, " stages; give at most ", kMostStages));
+  }
+  if (config.chunks_per_rank < 1 || config.chunks_per_rank > kMostStages) {
+    return absl::InvalidArgumentError(absl::StrCat(config.chunks_per_rank, " chunks a rank; give 1 to ", kMostStages));
   }
   if (config.stages >= 1 && config.micro_batches >= 1 && config.threads >= 1) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("stages, micro_batches and threads are 1 or more, not ", config.stages,

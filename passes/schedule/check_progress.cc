@@ -27,7 +27,7 @@ class Execution {
  public:
   Execution(const Schedule& schedule, absl::Span<const CommunicationEdge> edges,
             absl::Span<const ChannelCredits> credits, SendModel model)
-      : schedule_(schedule), model_(model), next_(schedule.ranks(), 0) {
+      : schedule_(schedule), model_(model), channels_of_(schedule.chunks()), next_(schedule.ranks(), 0) {
     for (const ChannelCredits& channel : credits) AddChannel(channel);
     for (const CommunicationEdge& edge : edges) {
       const bool has_credits = std::any_of(credits.begin(), credits.end(),
@@ -50,7 +50,9 @@ class Execution {
 
  private:
   void AddChannel(const ChannelCredits& credits) {
-    if (!CrossesRanks(schedule_, credits.edge)) return;
+    for (const ChunkId chunk : {credits.edge.source, credits.edge.destination}) {
+      channels_of_[chunk.value()].push_back(static_cast<int>(channels_.size()));
+    }
     channels_.emplace_back();
     channels_.back().credits = credits;
     channels_.back().last_use.resize(schedule_.micro_batches);
@@ -85,7 +87,8 @@ class Execution {
   // Arriving at a RECV lets its senders go on, even before anything was received.
   bool Reach(const Action& action) {
     bool moved = false;
-    for (Channel& channel : channels_) {
+    for (const int index : channels_of_[action.chunk.value()]) {
+      Channel& channel = channels_[index];
       if (!Receives(action, channel) || channel.reached > channel.received) continue;
       ++channel.reached;
       moved = true;
@@ -95,7 +98,8 @@ class Execution {
 
   // What the action waits for; empty if it can run.
   std::string WaitsFor(const Action& action) const {
-    for (const Channel& channel : channels_) {
+    for (const int index : channels_of_[action.chunk.value()]) {
+      const Channel& channel = channels_[index];
       if (Receives(action, channel) && channel.received == channel.sent) {
         return absl::StrCat("message ", channel.received, " of ", EdgeToString(channel.edge()));
       }
@@ -119,7 +123,8 @@ class Execution {
   }
 
   void Finish(const Action& action) {
-    for (Channel& channel : channels_) {
+    for (const int index : channels_of_[action.chunk.value()]) {
+      Channel& channel = channels_[index];
       if (Makes(action, channel)) channel.acquired.push_back(action.micro_batch.value());
       if (Sends(action, channel)) ++channel.sent;
       if (Receives(action, channel)) ++channel.received;
@@ -155,7 +160,8 @@ class Execution {
   const Schedule& schedule_;
   const SendModel model_;
   std::vector<Channel> channels_;
-  std::vector<int> next_;  // of each rank, the action that it is at
+  std::vector<std::vector<int>> channels_of_;  // those that begin or end at each chunk
+  std::vector<int> next_;                      // of each rank, the action that it is at
 };
 
 }  // namespace

@@ -47,7 +47,7 @@ struct ChannelCredits {
 // "forward edge 0 -> 1".
 std::string EdgeToString(const CommunicationEdge& edge);
 
-// Whether the edge's values travel as messages; chunks of one rank share memory.
+// Whether the edge joins two ranks; a message within a rank takes no time.
 bool CrossesRanks(const Schedule& schedule, const CommunicationEdge& edge);
 
 // InvalidArgument, naming the edge, for a chunk that the schedule does not have and for an edge from a chunk to itself.

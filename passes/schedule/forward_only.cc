@@ -1,5 +1,7 @@
 #include "passes/schedule/forward_only.h"
 
+#include "passes/schedule/rounds.h"
+
 namespace pipeloom {
 
 // Inference. 3 ranks, 4 micro-batches (TimeChart):
@@ -9,9 +11,8 @@ namespace pipeloom {
 //   ........|2F0|2F1|2F2|2F3|
 std::vector<Action> ForwardOnly(const ScheduleShape& shape, RankId rank) {
   std::vector<Action> actions;
-  actions.reserve(shape.micro_batches);
-  for (int m = 0; m < shape.micro_batches; ++m) {
-    actions.push_back({ActionKind::kForward, ChunkId(rank.value()), MicroBatchId(m)});
+  for (const ChunkWork& work : WorkInRounds(shape, rank, /*forward=*/true)) {
+    actions.push_back({ActionKind::kForward, work.chunk, work.micro_batch});
   }
   return actions;
 }

@@ -7,7 +7,7 @@
 
 namespace pipeloom {
 
-// Compute actions of `rank`, whose one chunk has the rank's number; picture in the source file.
+// Compute actions of `rank`, whose chunks are rank, rank + ranks, ...; picture in the source file.
 std::vector<Action> ForwardOnly(const ScheduleShape& shape, RankId rank);
 
 }  // namespace pipeloom

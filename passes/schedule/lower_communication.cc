@@ -1,6 +1,5 @@
 #include "passes/schedule/lower_communication.h"
 
-#include "absl/strings/str_cat.h"
 #include "kernels/base/status_macros.h"
 
 namespace pipeloom {
@@ -13,11 +12,10 @@ struct ChunkMessages {
 };
 
 // Messages of each chunk in one direction.
-std::vector<ChunkMessages> MessagesOf(bool forward, const Schedule& schedule,
-                                      absl::Span<const CommunicationEdge> edges) {
-  std::vector<ChunkMessages> messages(schedule.chunks());
+std::vector<ChunkMessages> MessagesOf(bool forward, int chunks, absl::Span<const CommunicationEdge> edges) {
+  std::vector<ChunkMessages> messages(chunks);
   for (const CommunicationEdge& edge : edges) {
-    if (edge.forward != forward || !CrossesRanks(schedule, edge)) continue;
+    if (edge.forward != forward) continue;
     messages[edge.source.value()].leave = true;
     messages[edge.destination.value()].arrive = true;
   }
@@ -58,7 +56,7 @@ absl::StatusOr<Schedule> LowerCommunication(const Schedule& schedule, absl::Span
   const std::vector<Action> end = StepEnd(Trains(schedule));
   Schedule lowered = schedule;
   for (bool forward : {true, false}) {
-    const std::vector<ChunkMessages> messages = MessagesOf(forward, schedule, edges);
+    const std::vector<ChunkMessages> messages = MessagesOf(forward, schedule.chunks(), edges);
     for (std::vector<Action>& actions : lowered.actions) actions = WithMessages(actions, forward, messages);
   }
   for (std::vector<Action>& actions : lowered.actions) actions.insert(actions.end(), end.begin(), end.end());

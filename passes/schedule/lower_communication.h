@@ -11,8 +11,8 @@ namespace pipeloom {
 
 // Adds communication to a compute-only schedule: a receive before the first action that uses what arrives, a send right
 // after the one that makes what leaves (BW becomes B and W, with the send between them), and the step's end. All edges
-// into (out of) a chunk share its RECV (SEND); edges between chunks of one rank need neither. With edges 0 -> 1 forward
-// and 1 -> 0 backward:
+// into (out of) a chunk share its RECV (SEND), those between chunks of one rank too. With edges 0 -> 1 forward and
+// 1 -> 0 backward:
 //
 //   0F0 0BW0                  0F0 0SEND_F0 0RECV_B0 0BW0 REDUCE EXCHANGE STEP
 //   1F0 1BW0           ->     1RECV_F0 1F0 1B0 1SEND_B0 1W0 REDUCE EXCHANGE STEP

@@ -46,9 +46,9 @@ TEST(LowerCommunication, NoGradientWhereNoEdgeCarriesOne) {
             "1RECV_F0 1F0 1BW0 REDUCE EXCHANGE STEP\n");
 }
 
-TEST(LowerCommunication, ChunksOfOneRankNeedNoMessages) {
+TEST(LowerCommunication, ChunksOfOneRankSendToEachOther) {
   EXPECT_EQ(Lowered("0F0 1F0 1BW0 0BW0\n2F0 2BW0\n", ChainEdges(3)),
-            "0F0 1F0 1SEND_F0 1RECV_B0 1BW0 0BW0 REDUCE EXCHANGE STEP\n"
+            "0F0 0SEND_F0 1RECV_F0 1F0 1SEND_F0 1RECV_B0 1B0 1SEND_B0 1W0 0RECV_B0 0BW0 REDUCE EXCHANGE STEP\n"
             "2RECV_F0 2F0 2B0 2SEND_B0 2W0 REDUCE EXCHANGE STEP\n");
 }
 

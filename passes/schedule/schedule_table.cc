@@ -10,6 +10,7 @@
 #include "kernels/base/status_macros.h"
 #include "passes/schedule/forward_only.h"
 #include "passes/schedule/gpipe.h"
+#include "passes/schedule/interleaved.h"
 #include "passes/schedule/one_f_one_b.h"
 
 namespace pipeloom {
@@ -27,11 +28,19 @@ absl::Status OneChunkPerRank(const ScheduleShape& shape) {
       absl::StrCat("runs 1 chunk a rank, got ", shape.chunks_per_rank, "; give as many chunks as ranks"));
 }
 
+absl::Status AnyChunksPerRank(const ScheduleShape&) { return absl::OkStatus(); }
+
 double TrainingBubble(const ScheduleShape& shape, const ShareTimes& times) {
   return (shape.ranks - 1) * (times.forward + times.input_gradient + times.weight_gradient);
 }
 
-double ForwardBubble(const ScheduleShape& shape, const ShareTimes& times) { return (shape.ranks - 1) * times.forward; }
+double ForwardBubble(const ScheduleShape& shape, const ShareTimes& times) {
+  return (shape.ranks - 1) * times.forward / shape.chunks_per_rank;
+}
+
+double InterleavedBubble(const ScheduleShape& shape, const ShareTimes& times) {
+  return TrainingBubble(shape, times) / shape.chunks_per_rank;
+}
 
 double AllMicroBatches(const ScheduleShape& shape, RankId) { return shape.micro_batches; }
 
@@ -39,12 +48,20 @@ double RanksFromHereOn(const ScheduleShape& shape, RankId rank) {
   return std::min(shape.ranks - rank.value(), shape.micro_batches);
 }
 
-double One(const ScheduleShape&, RankId) { return 1; }
+// (1 + (ranks - 1) / (ranks chunks_per_rank)) ranks on rank 0, where there are micro-batches enough.
+double WarmUpInChunks(const ScheduleShape& shape, RankId rank) {
+  if (shape.chunks_per_rank == 1) return RanksFromHereOn(shape, rank);
+  const double warm_up = 2 * (shape.ranks - 1 - rank.value()) + (shape.chunks_per_rank - 1) * shape.ranks;
+  return std::min<double>(warm_up + 1, shape.micro_batches * shape.chunks_per_rank) / shape.chunks_per_rank;
+}
+
+double OneChunk(const ScheduleShape& shape, RankId) { return 1.0 / shape.chunks_per_rank; }
 
 constexpr ScheduleInfo kSchedules[] = {
     {"gpipe", /*trains=*/true, Gpipe, LoopPlacement, OneChunkPerRank, TrainingBubble, AllMicroBatches},
     {"1f1b", /*trains=*/true, OneForwardOneBackward, LoopPlacement, OneChunkPerRank, TrainingBubble, RanksFromHereOn},
-    {"forward", /*trains=*/false, ForwardOnly, LoopPlacement, OneChunkPerRank, ForwardBubble, One},
+    {"interleaved", /*trains=*/true, Interleaved, LoopPlacement, AnyChunksPerRank, InterleavedBubble, WarmUpInChunks},
+    {"forward", /*trains=*/false, ForwardOnly, LoopPlacement, AnyChunksPerRank, ForwardBubble, OneChunk},
 };
 
 }  // namespace

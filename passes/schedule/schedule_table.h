@@ -27,18 +27,24 @@ struct ScheduleInfo {
   RankId (*place)(const ScheduleShape& shape, ChunkId chunk);
   // InvalidArgument, saying what to give, for a shape that the schedule cannot run.
   absl::Status (*precondition)(const ScheduleShape& shape);
-  // Time in which a rank does nothing within one step, with equal shares, communication that costs no time, and BW in
-  // one piece. (Lowered, gpipe and 1f1b wait only (ranks - 1) (forward +
-  // input_gradient): gradients leave before W.)
+  // Time in which a rank does nothing within one step, with equal chunks, communication that costs no time, and BW in
+  // one piece. With several chunks a rank, where ranks divide the micro-batches; otherwise no less, and no more than
+  // with the micro-batches that are missing added as idle time. (Lowered, with gradients that leave before W, the
+  // bubble has no weight_gradient in it.)
   double (*bubble)(const ScheduleShape& shape, const ShareTimes& times);
-  // The most micro-batches whose activations one rank holds at a time, in units of its whole share. Saved operand pairs
-  // of grouped weight gradients come on top.
+  // The most micro-batches whose activations one rank holds at a time, in units of its whole share; with several chunks
+  // a rank, where ranks divide the micro-batches, otherwise no more. Saved operand pairs of grouped weight gradients
+  // come on top.
   double (*peak_activations)(const ScheduleShape& shape, RankId rank);
 };
 
 absl::Span<const ScheduleInfo> ScheduleTable();
 
-// The names of the schedules that train, or of those that only run forward: "gpipe or 1f1b", for messages.
+// Whether a rank may have several chunks.
+inline bool TakesSeveralChunks(const ScheduleInfo& info) { return info.precondition({2, 2, 2}).ok(); }
+
+// The names of the schedules that train, or of those that only run forward: "gpipe or 1f1b or interleaved", for
+// messages.
 std::string ScheduleChoices(bool trains);
 
 // InvalidArgument with the names there are, nearest first, for a name that is not in the table.

@@ -41,8 +41,11 @@ class Timing {
   Timing(const Schedule& schedule, const ScheduleCosts& costs)
       : schedule_(schedule),
         costs_(costs),
+        edges_into_(schedule.chunks()),
         made_(2, Times(schedule.chunks(), std::vector<double>(schedule.micro_batches, kNotYet))),
-        timelines_(schedule.ranks()) {}
+        timelines_(schedule.ranks()) {
+    for (const EdgeCosts& cost : costs.edges) edges_into_[cost.edge.destination.value()].push_back(&cost);
+  }
 
   std::vector<std::vector<TimedAction>> Run() {
     std::vector<size_t> next(schedule_.ranks(), 0);
@@ -71,10 +74,10 @@ class Timing {
   bool RunNow(const Action& action, std::vector<TimedAction>& timeline) {
     if (!IsCompute(action.kind)) return true;
     double start = timeline.empty() ? 0 : timeline.back().end;
-    for (const EdgeCosts& cost : costs_.edges) {
-      if (cost.edge.destination != action.chunk || !Performs(action.kind, KindsOf(cost.edge.forward).part)) continue;
-      const double travel = CrossesRanks(schedule_, cost.edge) ? cost.time : 0;
-      start = std::max(start, Made(cost.edge.forward, cost.edge.source, action.micro_batch) + travel);
+    for (const EdgeCosts* cost : edges_into_[action.chunk.value()]) {
+      if (!Performs(action.kind, KindsOf(cost->edge.forward).part)) continue;
+      const double travel = CrossesRanks(schedule_, cost->edge) ? cost->time : 0;
+      start = std::max(start, Made(cost->edge.forward, cost->edge.source, action.micro_batch) + travel);
     }
     if (start == kNotYet) return false;
     const double end = start + Duration(action);
@@ -94,7 +97,8 @@ class Timing {
 
   const Schedule& schedule_;
   const ScheduleCosts& costs_;
-  std::vector<Times> made_;  // by direction: when the boundary values are made
+  std::vector<std::vector<const EdgeCosts*>> edges_into_;  // each chunk
+  std::vector<Times> made_;                                // by direction: when the boundary values are made
   std::vector<std::vector<TimedAction>> timelines_;
 };
 

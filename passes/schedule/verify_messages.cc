@@ -1,8 +1,6 @@
 #include "passes/schedule/verify_messages.h"
 
 #include <algorithm>
-#include <map>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -13,10 +11,9 @@
 namespace pipeloom {
 namespace {
 
-bool HasMessages(const Schedule& schedule, absl::Span<const CommunicationEdge> edges, bool forward, bool sends,
-                 ChunkId chunk) {
+bool HasMessages(absl::Span<const CommunicationEdge> edges, bool forward, bool sends, ChunkId chunk) {
   return std::any_of(edges.begin(), edges.end(), [&](const CommunicationEdge& edge) {
-    return edge.forward == forward && (sends ? edge.source : edge.destination) == chunk && CrossesRanks(schedule, edge);
+    return edge.forward == forward && (sends ? edge.source : edge.destination) == chunk;
   });
 }
 
@@ -26,14 +23,14 @@ absl::Status CheckChunk(const Schedule& schedule, absl::Span<const Communication
   const DirectionKinds kinds = KindsOf(forward);
   const ActionKind kind = sends ? kinds.send : kinds.receive;
   const RankId rank = schedule.rank_of(chunk);
-  const bool wanted = HasMessages(schedule, edges, forward, sends, chunk) && (forward || Trains(schedule));
+  const bool wanted = HasMessages(edges, forward, sends, chunk) && (forward || Trains(schedule));
   for (int m = 0; m < schedule.micro_batches; ++m) {
     const Action action{kind, chunk, MicroBatchId(m)};
     const int position = index.Find(kind, chunk, m);
     if (wanted != (position >= 0)) {
       return BrokenAt(rank, action,
                       absl::StrCat(wanted ? "missing; a " : "stands without a ", forward ? "forward" : "backward",
-                                   " edge ", sends ? "to" : "from", " another rank"));
+                                   " edge ", sends ? "to" : "from", " another chunk"));
     }
     const int part = index.FindPart(kinds.part, chunk, m);
     if (!wanted || (sends ? part < position : position < part)) continue;
@@ -45,45 +42,28 @@ absl::Status CheckChunk(const Schedule& schedule, absl::Span<const Communication
   return absl::OkStatus();
 }
 
-// One boundary value's message, and the action that sends or receives it.
-struct Message {
-  CommunicationEdge edge;
-  Action action;
-};
-
-// The messages between each (source, destination) rank in the order in which the source sends (or the destination
-// receives) them.
-using MessageOrder = std::map<std::pair<RankId, RankId>, std::vector<Message>>;
-
-MessageOrder OrderOf(const Schedule& schedule, absl::Span<const CommunicationEdge> edges, bool sends) {
-  MessageOrder order;
-  for (const std::vector<Action>& actions : schedule.actions) {
-    for (const Action& action : actions) {
-      for (const CommunicationEdge& edge : edges) {
-        const DirectionKinds kinds = KindsOf(edge.forward);
-        if (action.kind != (sends ? kinds.send : kinds.receive) ||
-            action.chunk != (sends ? edge.source : edge.destination) || !CrossesRanks(schedule, edge)) {
-          continue;
-        }
-        order[{schedule.rank_of(edge.source), schedule.rank_of(edge.destination)}].push_back({edge, action});
-      }
-    }
+// The micro-batches of one edge's messages in the order in which they are sent (or received).
+std::vector<Action> OrderOf(const Schedule& schedule, const CommunicationEdge& edge, bool sends) {
+  const ChunkId chunk = sends ? edge.source : edge.destination;
+  const ActionKind kind = sends ? KindsOf(edge.forward).send : KindsOf(edge.forward).receive;
+  std::vector<Action> order;
+  for (const Action& action : schedule.actions[schedule.rank_of(chunk).value()]) {
+    if (action.kind == kind && action.chunk == chunk) order.push_back(action);
   }
   return order;
 }
 
 absl::Status CheckMatching(const Schedule& schedule, absl::Span<const CommunicationEdge> edges) {
-  const MessageOrder sent = OrderOf(schedule, edges, /*sends=*/true);
-  const MessageOrder received = OrderOf(schedule, edges, /*sends=*/false);
-  for (const auto& [ranks, messages] : received) {
-    const std::vector<Message>& sends = sent.at(ranks);
-    PIPELOOM_CHECK(sends.size() == messages.size(), "rank ", ranks.first.value(), " sends ", sends.size(), " messages");
-    for (size_t k = 0; k < messages.size(); ++k) {
-      if (sends[k].edge == messages[k].edge && sends[k].action.micro_batch == messages[k].action.micro_batch) continue;
-      return BrokenAt(ranks.second, messages[k].action,
-                      absl::StrCat("is receive ", k, " from rank ", ranks.first.value(), ", whose send ", k, " is ",
-                                   ActionToString(sends[k].action),
-                                   "; the k-th receive must match the k-th send, since messages carry no tag"));
+  for (const CommunicationEdge& edge : edges) {
+    const std::vector<Action> sent = OrderOf(schedule, edge, /*sends=*/true);
+    const std::vector<Action> received = OrderOf(schedule, edge, /*sends=*/false);
+    PIPELOOM_CHECK(sent.size() == received.size(), EdgeToString(edge), " has ", sent.size(), " sends");
+    for (size_t k = 0; k < received.size(); ++k) {
+      if (sent[k].micro_batch == received[k].micro_batch) continue;
+      return BrokenAt(schedule.rank_of(edge.destination), received[k],
+                      absl::StrCat("is receive ", k, " of ", EdgeToString(edge), ", whose send ", k, " is ",
+                                   ActionToString(sent[k]),
+                                   "; the k-th receive must match the k-th send, since a channel keeps their order"));
     }
   }
   return absl::OkStatus();

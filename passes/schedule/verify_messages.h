@@ -8,10 +8,10 @@
 namespace pipeloom {
 
 // Checks the communication of a lowered schedule whose compute actions and edges VerifySchedule has found right:
-//  * a chunk with edges to (from) other ranks has one SEND (RECV) a micro-batch and direction, after (before) the work
+//  * a chunk with edges to (from) other chunks has one SEND (RECV) a micro-batch and direction, after (before) the work
 //    that makes (uses) the values, and no other;
-//  * for each two ranks, the k-th message that the one sends is the k-th that the other receives, since point-to-point
-//    messages of some transports carry no tag; messages of one SEND or RECV go in the order of `edges`;
+//  * the k-th message that an edge's source sends is the k-th that its destination receives. Edges are told apart: two
+//    ranks with several chunks each may receive from each other in another order than the other one sends;
 //  * each rank ends with StepEnd, and has no part of it elsewhere.
 // InvalidArgument that names rank, action and rule.
 absl::Status VerifyMessages(const Schedule& lowered, absl::Span<const CommunicationEdge> edges);

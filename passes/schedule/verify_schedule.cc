@@ -80,7 +80,7 @@ absl::Status CheckCompute(const Schedule& schedule, const ActionIndex& index) {
   return absl::OkStatus();
 }
 
-// Edges within a rank are no messages: the order of its list is all that keeps them.
+// Within a rank the order of its list is all that keeps an edge, and says more clearly than a deadlock what is wrong.
 absl::Status CheckEdgesWithinRanks(const Schedule& schedule, const ActionIndex& index,
                                    absl::Span<const CommunicationEdge> edges) {
   for (const CommunicationEdge& edge : edges) {

@@ -54,6 +54,7 @@ absl::StatusOr<Module> BuildModule(const Pipeline& pipeline, const CellTree& tre
   Module module;
   config.micro_batches = pipeline.micro_size;
   ASSIGN_OR_RETURN(config.stage_of_cell, StagesOfCells(tree, pipeline.stage_config));
+  config.deal_cells = config.deal_cells && config.stage_of_cell.empty();
   module.config = std::move(config);
   ASSIGN_OR_RETURN(const std::vector<TensorType> types, MicroBatchTypes(batch, pipeline.micro_size));
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "kernels/base/nearest_names.h"
 #include "kernels/base/status_macros.h"
+#include "passes/schedule/schedule_table.h"
 
 namespace pipeloom {
 namespace {
@@ -56,6 +57,9 @@ PipelineConfig Trainer::Config() const {
   config.stages = options_.stages;
   config.schedule = options_.schedule;
   config.threads = options_.threads;
+  // Where the user gives no stages. Prediction follows the schedule of training, for the same parameters on each rank.
+  const absl::StatusOr<const ScheduleInfo*> schedule = FindSchedule(options_.schedule);
+  config.deal_cells = schedule.ok() && TakesSeveralChunks(**schedule);
   return config;
 }
 

@@ -122,7 +122,9 @@ class Binder {
     for (size_t part = 0; part < program_.chunks[chunk].launches.size(); ++part) {
       for (const Launch& launch : program_.chunks[chunk].launches[part]) {
         ASSIGN_OR_RETURN(BoundLaunch bound, BindLaunch(launch, static_cast<int>(chunk)));
-        bound_->chunks.back()[part].push_back(std::move(bound));
+        std::vector<BoundLaunch>& launches = bound_->chunks.back()[part];
+        const bool goes_first = launch.kind == Launch::Kind::kSend && launches.empty();
+        (goes_first ? bound_->first_sends : launches).push_back(std::move(bound));
       }
     }
     return absl::OkStatus();

@@ -70,7 +70,9 @@ struct BoundProgram {
   std::vector<char*> addresses;  // of the step's inputs first; never grows after Bind
   std::vector<BoundChannel> channels;
   std::vector<std::array<std::vector<BoundLaunch>, 5>> chunks;  // launches by Part
-  std::vector<std::array<PartChannels, 5>> channels_of;         // of each chunk, by Part
+  // The sends that begin part R of all chunks: they come before any chunk waits in R for what another one sends.
+  std::vector<BoundLaunch> first_sends;
+  std::vector<std::array<PartChannels, 5>> channels_of;  // of each chunk, by Part
   std::vector<OutputRef> outputs;
   std::vector<BoundOperand> output_operands;
   Buffer scratch;                      // of the kernel that needs most

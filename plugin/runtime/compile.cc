@@ -59,7 +59,7 @@ absl::Status ReadInterface(const Module& module, StepInterface* step, CompiledPr
 absl::StatusOr<Schedule> MakeLoweredSchedule(const Module& module) {
   const PipelineConfig& config = module.config;
   ASSIGN_OR_RETURN(const Schedule compute,
-                   MakeSchedule(config.schedule, config.stages, config.micro_batches, /*chunks_per_rank=*/1));
+                   MakeSchedule(config.schedule, config.stages, config.micro_batches, config.chunks_per_rank));
   const std::vector<CommunicationEdge> edges = ChannelEdges(module);
   ASSIGN_OR_RETURN(Schedule lowered, LowerCommunication(compute, edges));
   RETURN_IF_ERROR(VerifySchedule(lowered, edges, CreditsOfChannels(module)));

@@ -79,6 +79,7 @@ absl::Status Executor::Do(const Action& action) {
   const int micro_batch = action.micro_batch.value();
   switch (action.kind) {
     case ActionKind::kReduce:
+      RETURN_IF_ERROR(RunLaunches(bound_->first_sends, 0));
       for (size_t i = 0; i < bound_->chunks.size(); ++i)
         RETURN_IF_ERROR(RunPart(static_cast<int>(i), Part::kReduce, 0));
       return absl::OkStatus();
@@ -125,8 +126,12 @@ absl::Status Executor::RunMicroBatch(int chunk, Part part, int micro_batch) {
 }
 
 absl::Status Executor::RunPart(int chunk, Part part, int micro_batch) {
+  return RunLaunches(bound_->chunks[static_cast<size_t>(chunk)][static_cast<size_t>(part)], micro_batch);
+}
+
+absl::Status Executor::RunLaunches(std::vector<BoundLaunch>& launches, int micro_batch) {
   const auto begin = std::chrono::steady_clock::now();
-  for (BoundLaunch& launch : bound_->chunks[static_cast<size_t>(chunk)][static_cast<size_t>(part)]) {
+  for (BoundLaunch& launch : launches) {
     running_ = &launch;
     RETURN_IF_ERROR(RunLaunch(launch, micro_batch));
     transport_.Progress();

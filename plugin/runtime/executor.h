@@ -44,6 +44,7 @@ class Executor {
   absl::Status Do(const Action& action);
   absl::Status RunMicroBatch(int chunk, Part part, int micro_batch);
   absl::Status RunPart(int chunk, Part part, int micro_batch);
+  absl::Status RunLaunches(std::vector<BoundLaunch>& launches, int micro_batch);
   absl::Status RunLaunch(BoundLaunch& launch, int micro_batch);
   absl::Status RunStepMessage(BoundLaunch& launch);
   absl::Status RunExchange();

@@ -20,13 +20,14 @@ std::vector<StageSummary> SummarizeStages(const Module& module) {
   std::vector<StageSummary> stages(static_cast<size_t>(module.config.stages));
   for (size_t i = 0; i < stages.size(); ++i) stages[i].stage = StageId(static_cast<int>(i));
   for (const auto& graph : module.graphs) {
-    StageSummary& stage = stages[static_cast<size_t>(graph->chunk->value())];
+    StageSummary& stage = stages[static_cast<size_t>(module.config.StageOf(*graph->chunk).value())];
     for (const auto& node : graph->nodes()) {
       if (node->info.phase == Phase::kForward) AddOnce(node->info.cell, &stage.cells);
       if (node->info.rate == Rate::kMicro) stage.flops += NodeFlops(*node);
     }
     if (graph->part != Part::kForward) continue;
     for (const Value* parameter : graph->parameters()) {
+      if (std::count(stage.parameters.begin(), stage.parameters.end(), parameter->parameter) > 0) continue;
       stage.parameters.push_back(parameter->parameter);
       stage.parameter_bytes += parameter->type.bytes();
     }

@@ -306,7 +306,7 @@ TEST(Trainer, DumpsEachProgramIntoAFolderOfItsOwn) {
   ASSERT_TRUE(affine.Step().ok());
   ASSERT_TRUE(affine.trainer->Predict({affine.x.view()}).ok());
   for (const auto& [program, schedule] : {std::pair("step_0", "1f1b"), std::pair("predict_0", "forward")}) {
-    const absl::StatusOr<std::string> text = ReadFile(options.dump_dir + "/" + program + "/10_plan_buffers.txt");
+    const absl::StatusOr<std::string> text = ReadFile(options.dump_dir + "/" + program + "/11_plan_buffers.txt");
     ASSERT_TRUE(text.ok()) << text.status();
     EXPECT_THAT(*text, HasSubstr(schedule));
     EXPECT_TRUE(ReadFile(options.dump_dir + "/" + program + "/rank_programs.txt").ok());
@@ -331,6 +331,55 @@ TEST(Trainer, PredictsWhereTheLossIsAloneOnTheLastStage) {
   const absl::StatusOr<std::vector<Tensor>> outputs = trainer->Predict({x.view()});
   ASSERT_TRUE(outputs.ok()) << outputs.status();
   EXPECT_EQ(ValuesOf((*outputs)[0]), (std::vector<float>{3, 7}));
+}
+
+// Six cells that are given no stage: dealt out to the stages in turn, for training and prediction alike.
+std::shared_ptr<SequentialCell> SixCells() {
+  auto net = std::make_shared<SequentialCell>();
+  for (int i = 0; i < 3; ++i) {
+    net->Append<Dense>(4, 4);
+    net->Append<Tanh>();
+  }
+  return net;
+}
+
+TEST(Trainer, InterleavedDealsCellsThatHaveNoStage) {
+  Tensor x = Floats({6, 4}, std::vector<float>(24, 0.5f));
+  Tensor target = Floats({6, 4}, std::vector<float>(24, 0.25f));
+  std::vector<float> losses;
+  std::vector<float> outputs;
+  for (const auto& [stages, schedule] : {std::pair(1, "1f1b"), std::pair(1, "interleaved"), std::pair(2, "interleaved"),
+                                         std::pair(3, "interleaved"), std::pair(4, "interleaved")}) {
+    SCOPED_TRACE(stages);
+    const std::shared_ptr<SequentialCell> net = SixCells();
+    const Pipeline pipeline(std::make_shared<WithLossCell>(net, std::make_shared<MSELoss>()), 3);
+    const std::unique_ptr<Trainer> trainer =
+        Make(pipeline, SGD(net->TrainableParams(), 0.1, 0.9), Quiet(stages, schedule));
+    std::vector<float> seen;
+    for (int step = 0; step < 3; ++step) {
+      const absl::StatusOr<float> loss = trainer->Step({x.view(), target.view()});
+      ASSERT_TRUE(loss.ok()) << loss.status();
+      seen.push_back(*loss);
+    }
+    const absl::StatusOr<std::vector<Tensor>> predicted = trainer->Predict({x.view()});
+    ASSERT_TRUE(predicted.ok()) << predicted.status();
+    if (losses.empty()) {
+      losses = seen;
+      outputs = ValuesOf((*predicted)[0]);
+    }
+    EXPECT_EQ(seen, losses);
+    EXPECT_EQ(ValuesOf((*predicted)[0]), outputs);
+  }
+}
+
+TEST(Trainer, InterleavedRefusesMoreStagesThanCells) {
+  const std::shared_ptr<SequentialCell> net = SixCells();
+  const Pipeline pipeline(std::make_shared<WithLossCell>(net, std::make_shared<MSELoss>()), 3);
+  const std::unique_ptr<Trainer> trainer = Make(pipeline, SGD(net->TrainableParams(), 0.1), Quiet(7, "interleaved"));
+  Tensor x = Floats({6, 4}, std::vector<float>(24));
+  EXPECT_THAT(std::string(trainer->Step({x.view(), x.view()}).status().message()),
+              HasSubstr("the network has 6 cells (_backbone.0, _backbone.1, _backbone.2, _backbone.3, _backbone.4, "
+                        "_backbone.5) for 7 stages"));
 }
 
 TEST(Trainer, RefusesWrongInputsAndGoesOn) {

@@ -2,8 +2,10 @@
 
 #include <cmath>
 #include <memory>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/runtime/train.h"
@@ -160,7 +162,7 @@ TEST_P(EquivalenceTest, SameBitsOverStagesAndSchedules) {
   ASSERT_TRUE(one.ok()) << one.status();
   ASSERT_EQ(one->losses.size(), 4u);
   for (int stages = 1; stages <= 3; ++stages) {
-    for (const char* schedule : {"gpipe", "1f1b"}) {
+    for (const char* schedule : {"gpipe", "1f1b", "interleaved"}) {
       SCOPED_TRACE(absl::StrCat(stages, " stages, ", schedule));
       const auto other = TrainPipelined(c.network(), c.batch, 4, kClasses, {stages, schedule, c.micro_batches});
       ASSERT_TRUE(other.ok()) << other.status();
@@ -213,9 +215,37 @@ TEST(LongSkipTest, SameBitsOverManyStages) {
   for (const int micro_batches : {1, 8, 13}) {
     const auto one = TrainPipelined(network, micro_batches * 2, 2, kClasses, {1, "1f1b", micro_batches});
     ASSERT_TRUE(one.ok()) << one.status();
-    for (const int stages : {4, 6, 8}) {
-      for (const char* schedule : {"gpipe", "1f1b"}) {
+    for (const int stages : {2, 3, 4, 6, 8}) {
+      for (const char* schedule : {"gpipe", "1f1b", "interleaved"}) {
         const auto other = TrainPipelined(network, micro_batches * 2, 2, kClasses, {stages, schedule, micro_batches});
+        ASSERT_TRUE(other.ok()) << other.status();
+        EXPECT_TRUE(*other == *one) << stages << " stages, " << schedule << ", " << micro_batches << " micro-batches";
+      }
+    }
+  }
+}
+
+// Eight cells, of which the first and the last, the second and the fourth, and the third and the fifth have one weight:
+// under interleaved each rank owns weights that another one uses too, and uses one weight in several chunks.
+Network CrossTied() {
+  Network network = LongSkip();
+  for (const auto& [from, to] : {std::pair("w7", "w0"), std::pair("w3", "w1"), std::pair("w4", "w2")}) {
+    network.text =
+        absl::StrReplaceAll(network.text, {{absl::StrCat("  %", from, " = param \"", from, "\" : f32[6,6]\n"), ""},
+                                           {absl::StrCat(", %", from, ")"), absl::StrCat(", %", to, ")")}});
+  }
+  network.parameters = {"w0", "w1", "w2", "w5", "w6"};
+  return network;
+}
+
+TEST(CrossTiedTest, SameBitsWhereRanksOwnWeightsOfEachOther) {
+  const Network network = CrossTied();
+  for (const int micro_batches : {1, 3, 8}) {
+    const auto one = TrainPipelined(network, micro_batches * 2, 3, kClasses, {1, "1f1b", micro_batches});
+    ASSERT_TRUE(one.ok()) << one.status();
+    for (const int stages : {2, 3, 4}) {
+      for (const char* schedule : {"1f1b", "interleaved"}) {
+        const auto other = TrainPipelined(network, micro_batches * 2, 3, kClasses, {stages, schedule, micro_batches});
         ASSERT_TRUE(other.ok()) << other.status();
         EXPECT_TRUE(*other == *one) << stages << " stages, " << schedule << ", " << micro_batches << " micro-batches";
       }

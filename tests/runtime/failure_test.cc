@@ -105,7 +105,7 @@ absl::Status Load(const std::string& text) { return SmallSession::Start(text).st
 TEST(CompileFailureTest, ScheduleMustFitTheGraph) {
   const absl::Status status = Load(Classifier(2, "forward"));
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("choose gpipe or 1f1b"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("choose gpipe or 1f1b or interleaved"));
 }
 
 TEST(CompileFailureTest, UnknownScheduleGetsTheChoices) {

@@ -71,7 +71,8 @@ Module BuildModule(const Network& network, int batch, const Layout& layout) {
   const int cells = static_cast<int>(network.cells.size());
   for (int i = 0; i < cells; ++i) {
     const auto at = static_cast<size_t>(i);
-    const int stage = layout.stage_of_cell.empty() ? i * layout.stages / cells : layout.stage_of_cell[at];
+    const int spread = layout.schedule == "interleaved" ? i % layout.stages : i * layout.stages / cells;
+    const int stage = layout.stage_of_cell.empty() ? spread : layout.stage_of_cell[at];
     module.config.stage_of_cell.push_back({network.cells[at], StageId(stage)});
   }
   return module;
