@@ -209,7 +209,8 @@ TEST(Parse, NamesThePlaceTheTextAndWhatIsExpected) {
   EXPECT_EQ(ErrorOf("graph @g() -> (%y) {}"), "line 1, column 16: '%y': no line above defines this value");
   EXPECT_EQ(ErrorOf("pipeline {stages=\"2\"}"), "line 1, column 10: '{': stages is of another type than \"2\"");
   EXPECT_EQ(ErrorOf("pipeline {stagse=2}"),
-            "line 1, column 10: '{': unknown attribute stagse; choose of micro_batches, schedule, stages, threads");
+            "line 1, column 10: '{': unknown attribute stagse; choose of chunks_per_rank, deal_cells, micro_batches, "
+            "schedule, stages, threads");
   EXPECT_EQ(ErrorOf("stage layer1 = 0"), "line 1, column 7: 'layer1': expected the path of a cell in quotes");
   EXPECT_EQ(ErrorOf("stage \"layer1"), "line 1, column 7: '\\\"layer1': expected '\"' before the end of the line");
   EXPECT_EQ(
