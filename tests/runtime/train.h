@@ -17,7 +17,7 @@ struct Layout {
   int stages = 1;
   std::string schedule = "1f1b";
   int micro_batches = 1;
-  std::vector<int> stage_of_cell = {};  // of each of the network's cells; empty: cells in equal shares
+  std::vector<int> stage_of_cell = {};  // of each of the cells; empty: equal shares, or in turn where interleaved
 };
 
 // What came of a few steps of training.
