@@ -24,8 +24,9 @@ absl::Status PollUntil(absl::FunctionRef<bool()> ready, const Failure& failure, 
                        const WaitReason& reason);
 
 // The one wait of all transports. OK once `ready()` is true; the failure's status as soon as there is one, also where
-// the wait would have been over; DeadlineExceeded at the deadline. A transport that must be driven does so in `ready`,
-// which is called at every poll. Where nothing is to be waited for, no clock is read.
+// the wait would have been over; DeadlineExceeded at the deadline; Aborted soon after SIGTERM (stop_signal.h). A
+// transport that must be driven does so in `ready`, which is called at every poll. Where nothing is to be waited for,
+// no clock is read.
 template <typename Ready>
 absl::Status WaitUntil(const Ready& ready, const Failure& failure, Deadline deadline, const WaitReason& reason) {
   if (failure.failed()) return failure.status();

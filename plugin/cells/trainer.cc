@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kernels/base/file_io.h"
 #include "kernels/base/nearest_names.h"
 #include "kernels/base/status_macros.h"
 #include "passes/schedule/schedule_table.h"
@@ -25,17 +26,37 @@ std::vector<std::string> ParameterNames(const CellTree& tree) {
   return names;
 }
 
+SessionOptions OptionsOfSession(const Pipeline& pipeline, const TrainerOptions& options) {
+  SessionOptions session;
+  session.deadline = options.deadline;
+  session.output_broadcast = options.output_broadcast;
+  session.configuration = {{"stages", absl::StrCat(options.stages)},
+                           {"micro_batches", absl::StrCat(pipeline.micro_size)},
+                           {"schedule", options.schedule},
+                           {"threads", absl::StrCat(options.threads)},
+                           {"loss_reduction", pipeline.loss_reduction},
+                           {"output_broadcast", options.output_broadcast ? "true" : "false"}};
+  session.configuration.insert(session.configuration.end(), options.configuration.begin(), options.configuration.end());
+  return session;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(Pipeline pipeline, Optimizer optimizer,
-                                                         const TrainerOptions& options) {
+                                                         const TrainerOptions& options,
+                                                         std::unique_ptr<Transport> transport) {
   if (pipeline.net_with_loss == nullptr) return absl::InvalidArgumentError("the pipeline has no network; give it one");
   ASSIGN_OR_RETURN(CellTree tree, CellTree::Of(*pipeline.net_with_loss));
   RETURN_IF_ERROR(StagesOfCells(tree, pipeline.stage_config).status());
   RETURN_IF_ERROR(optimizer.Validate());
-  SessionOptions session_options;
-  session_options.deadline = options.deadline;
-  ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Create(options.stages, session_options));
+  ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
+                   transport == nullptr
+                       ? Session::Create(options.stages, OptionsOfSession(pipeline, options))
+                       : Session::CreateForRank(std::move(transport), OptionsOfSession(pipeline, options)));
+  if (session->ranks() != options.stages) {
+    return absl::InvalidArgumentError(absl::StrCat("the pipeline has ", options.stages, " stages, but ",
+                                                   session->ranks(), " processes were started; start one a stage"));
+  }
   return std::unique_ptr<Trainer>(
       new Trainer(std::move(pipeline), std::move(optimizer), options, std::move(tree), std::move(session)));
 }
@@ -91,13 +112,14 @@ absl::StatusOr<const Trainer::Loaded*> Trainer::Load(absl::StatusOr<Module> modu
   RETURN_IF_ERROR(module.status());
   std::vector<std::string> parameters;
   for (const Value* parameter : module->graphs[0]->parameters()) parameters.push_back(parameter->parameter);
+  const bool reports = session_->rank() == RankId(0);
   CompileOptions compile_options;
-  if (!options_.dump_dir.empty()) {
+  if (reports && !options_.dump_dir.empty()) {
     compile_options.dump_dir =
         absl::StrCat(options_.dump_dir, &programs == &step_programs_ ? "/step_" : "/predict_", programs.size());
   }
   ASSIGN_OR_RETURN(const CompiledProgram program, Compile(*std::move(module), compile_options));
-  const bool print_table = &programs == &step_programs_ && programs.empty() && options_.table != nullptr;
+  const bool print_table = reports && &programs == &step_programs_ && programs.empty() && options_.table != nullptr;
   if (print_table) {
     *options_.table << StageTable(program.stages);
     if (!program.untrained.empty()) {
@@ -107,18 +129,14 @@ absl::StatusOr<const Trainer::Loaded*> Trainer::Load(absl::StatusOr<Module> modu
     options_.table->flush();
   }
 
-  // Read before, written after: a program may be the first to use a parameter on a stage, where it holds zeros.
-  TensorMap values;
-  for (const std::string& name : parameters) {
-    ASSIGN_OR_RETURN(Tensor value, ReadParameter(name));
-    values.emplace(name, std::move(value));
-  }
   ASSIGN_OR_RETURN(const int number, session_->Load(program));
-  for (auto& [name, value] : values) {
-    RETURN_IF_ERROR(session_->WriteParameter(name, value.view()));
-    not_used_yet_.erase(name);
+  for (const std::string& name : parameters) {
+    const auto initial = not_used_yet_.find(name);
+    if (initial == not_used_yet_.end()) continue;
+    RETURN_IF_ERROR(session_->WriteParameter(name, initial->second.view()));
+    not_used_yet_.erase(initial);
   }
-  return &programs.emplace_back(Loaded{program.inputs, program.outputs, number});
+  return &programs.emplace_back(Loaded{program.inputs, session_->OutputTypes(number), number});
 }
 
 absl::StatusOr<Tensor> Trainer::ReadParameter(const std::string& name) const {
@@ -189,12 +207,18 @@ absl::Status Trainer::WriteParameters(TensorMap values) {
 
 absl::Status Trainer::SaveCheckpoint(const std::string& path) const {
   ASSIGN_OR_RETURN(const TensorMap values, ReadParameters());
-  return WriteSafetensors(path, values);
+  return session_
+      ->OnRankZero([&]() -> absl::StatusOr<std::string> {
+        RETURN_IF_ERROR(WriteSafetensors(path, values));
+        return "";
+      })
+      .status();
 }
 
 absl::Status Trainer::LoadCheckpoint(const std::string& path) {
-  ASSIGN_OR_RETURN(TensorMap values, ReadSafetensors(path));
-  return Annotate(WriteParameters(std::move(values)), path);
+  ASSIGN_OR_RETURN(const std::string bytes, session_->OnRankZero([&] { return ReadFile(path); }));
+  absl::StatusOr<TensorMap> values = ParseSafetensors(bytes);
+  return Annotate(values.ok() ? WriteParameters(*std::move(values)) : values.status(), path);
 }
 
 }  // namespace pipeloom

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -26,6 +27,10 @@ struct TrainerOptions {
   // Each program gets a folder in it, step_0, predict_0, step_1 (for other inputs), ...; "": nothing is written.
   std::string dump_dir = CompileOptions().dump_dir;
   std::ostream* table = &std::cout;  // gets the table of the stages; may be null
+  // These two are for ranks that are processes. Every rank gets what Predict returns, not the last stage's alone:
+  bool output_broadcast = SessionOptions().output_broadcast;
+  // What must be the same on all ranks beside the fields above and the pipeline's, such as the seed:
+  std::vector<std::pair<std::string, std::string>> configuration;
 };
 
 // Trains a pipeline of cells, and predicts with it:
@@ -37,11 +42,16 @@ struct TrainerOptions {
 //   ASSIGN_OR_RETURN(float loss, trainer->Step({images.view(), labels.view()}));
 //
 // Parameters begin with their initial values. Axis 0 of all inputs is the batch. Used by one thread at a time.
+//
+// Stages are threads of this process, or processes that each have a trainer over their end of a transport. These make
+// the same calls with the same arguments, as Session::CreateForRank says; all calls but WriteParameters are collective.
 class Trainer {
  public:
-  // InvalidArgument for cells, stages or an optimizer that cannot be (build_module.h, pipeline.h).
+  // InvalidArgument for cells, stages or an optimizer that cannot be (build_module.h, pipeline.h), and for a transport
+  // of another number of ranks than stages. Without a transport stages are threads.
   static absl::StatusOr<std::unique_ptr<Trainer>> Create(Pipeline pipeline, Optimizer optimizer,
-                                                         const TrainerOptions& options);
+                                                         const TrainerOptions& options,
+                                                         std::unique_ptr<Transport> transport = nullptr);
 
   // Makes ready for inputs of these types (their data is not read), and prints the table of stages the first time:
   // everything that can be refused before a step is refused here. Step and Predict do it for types that are new.
@@ -50,14 +60,15 @@ class Trainer {
 
   // One step of training; the loss before it. Session::Run says which errors there are and what they leave behind.
   absl::StatusOr<float> Step(absl::Span<const TensorView> inputs);
-  // The outputs of the network without its loss.
+  // The outputs of the network without its loss; of size zero on processes that do not have them, unless
+  // `output_broadcast` is set.
   absl::StatusOr<std::vector<Tensor>> Predict(absl::Span<const TensorView> inputs);
 
   // The parameters of the network, by name, without the optimizer's state.
   absl::StatusOr<TensorMap> ReadParameters() const;
   // All or nothing: refuses names that the network does not have, or lacks, and other types, before it writes any.
   absl::Status WriteParameters(TensorMap values);
-  // The same to and from a safetensors file, which does not depend on stages or time.
+  // The same to and from a safetensors file, which does not depend on stages or time. Only rank 0 sees the file.
   absl::Status SaveCheckpoint(const std::string& path) const;
   absl::Status LoadCheckpoint(const std::string& path);
 
@@ -68,7 +79,7 @@ class Trainer {
   // A program of the session, for inputs of some types.
   struct Loaded {
     std::vector<TensorType> inputs;
-    std::vector<TensorType> outputs;
+    std::vector<TensorType> outputs;  // as Run writes them here
     int number;
   };
   using Programs = std::deque<Loaded>;  // a deque keeps references when it grows

@@ -32,8 +32,9 @@ class Binder {
   absl::StatusOr<std::unique_ptr<BoundProgram>> Run() {
     bound_ = std::make_unique<BoundProgram>();
     LayOutAddresses();
-    RETURN_IF_ERROR(BindParameters());
+    // Channels first: the other ranks open their ends even where this one cannot go on.
     RETURN_IF_ERROR(OpenChannels());
+    RETURN_IF_ERROR(BindParameters());
     for (size_t i = 0; i < program_.chunks.size(); ++i) RETURN_IF_ERROR(BindChunk(i));
     for (BoundChannel& channel : bound_->channels) {
       if (channel.info.sends) channel.copied_from = BindOperand(channel.info.copied_from, channel.chunk);

@@ -1,12 +1,11 @@
 #ifndef PLUGIN_RUNTIME_EXCHANGE_H_
 #define PLUGIN_RUNTIME_EXCHANGE_H_
 
-#include <chrono>
-#include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "kernels/transport/transport.h"
+#include "plugin/runtime/peer_channels.h"
 
 namespace pipeloom {
 
@@ -20,13 +19,12 @@ class Exchange {
   // `scalars[i]` is given by rank `owners[i]` and is the same on all ranks afterwards.
   absl::Status Run(int64_t step, const std::vector<RankId>& owners, std::vector<float>* scalars, Deadline deadline);
 
+  const ChannelSpec* failed_channel() const { return channels_.failed(); }
+
  private:
-  struct Peer {
-    RankId rank;
-    std::unique_ptr<SendEnd> send;
-    std::unique_ptr<ReceiveEnd> receive;
-  };
-  std::vector<Peer> peers_;
+  explicit Exchange(PeerChannels channels) : channels_(std::move(channels)) {}
+
+  PeerChannels channels_;
 };
 
 }  // namespace pipeloom

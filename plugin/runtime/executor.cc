@@ -12,15 +12,17 @@ namespace pipeloom {
 
 absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(const RankProgram& program, const KernelRegistry& registry,
                                                            ParameterStore& parameters, Transport& transport,
-                                                           ChannelTag first_tag, std::chrono::milliseconds deadline) {
+                                                           ChannelTag first_tag, std::chrono::milliseconds deadline,
+                                                           bool writes_scalars) {
   ASSIGN_OR_RETURN(Exchange exchange, Exchange::Open(transport, first_tag, static_cast<int>(program.scalars.size())));
   ASSIGN_OR_RETURN(std::unique_ptr<BoundProgram> bound,
                    BoundProgram::Bind(program, registry, parameters, transport, ChannelTag(first_tag.value() + 1)));
-  return std::unique_ptr<Executor>(new Executor(program, transport, std::move(bound), std::move(exchange), deadline));
+  return std::unique_ptr<Executor>(
+      new Executor(program, transport, std::move(bound), std::move(exchange), deadline, writes_scalars));
 }
 
 Executor::Executor(const RankProgram& program, Transport& transport, std::unique_ptr<BoundProgram> bound,
-                   Exchange exchange, std::chrono::milliseconds deadline)
+                   Exchange exchange, std::chrono::milliseconds deadline, bool writes_scalars)
     : transport_(transport),
       bound_(std::move(bound)),
       exchange_(std::move(exchange)),
@@ -29,6 +31,7 @@ Executor::Executor(const RankProgram& program, Transport& transport, std::unique
       micro_batches_(program.micro_batches),
       threads_(program.threads),
       trains_(program.trains),
+      writes_scalars_(writes_scalars),
       scalars_(program.scalars) {
   for (const Action& action : program.actions) times_.push_back({action, {}, {}});
   for (size_t i = 0; i < program.chunks.size(); ++i) {
@@ -45,6 +48,7 @@ absl::Status Executor::Run(absl::Span<const TensorView> inputs, absl::Span<const
   for (ActionTime& timed : times_) {
     current_ = &timed;
     running_ = nullptr;
+    waits_for_ = nullptr;
     const auto begin = std::chrono::steady_clock::now();
     const absl::Status status = DoGuarded(timed.action);
     timed.total += std::chrono::steady_clock::now() - begin;
@@ -54,16 +58,25 @@ absl::Status Executor::Run(absl::Span<const TensorView> inputs, absl::Span<const
       ReleaseStepChannels();
       break;
     }
-    if (const absl::Status failure = transport_.failure(); !failure.ok()) return failure;
-    transport_.Fail(
-        Annotate(status, absl::StrCat("step ", step_, ", rank ", rank_.value(), ", ", ActionToString(timed.action),
-                                      running_ == nullptr ? "" : absl::StrCat(", ", running_->place))));
-    return transport_.failure();
+    return Failed(timed.action, status);
   }
   ++step_;
   if (refused_) return refusal;
   WriteOutputs(outputs);
   return absl::OkStatus();
+}
+
+absl::Status Executor::Failed(const Action& action, const absl::Status& status) {
+  const std::string place = absl::StrCat("step ", step_, ", rank ", rank_.value(), ", ", ActionToString(action),
+                                         running_ == nullptr ? "" : absl::StrCat(", ", running_->place));
+  if (const absl::Status failure = transport_.failure(); !failure.ok()) {
+    if (exchange_.failed_channel() != nullptr) waits_for_ = exchange_.failed_channel();
+    return Annotate(failure,
+                    absl::StrCat(place, waits_for_ == nullptr ? "" : absl::StrCat(", ", ChannelName(*waits_for_)),
+                                 ": ended with another rank"));
+  }
+  transport_.Fail(Annotate(status, place));
+  return transport_.failure();
 }
 
 // An exception is an error like any other: if it did not poison the transport, the other ranks would wait in vain.
@@ -171,18 +184,28 @@ absl::Status Executor::RunLaunch(BoundLaunch& launch, int micro_batch) {
 
 absl::Status Executor::RunStepMessage(BoundLaunch& launch) {
   BoundChannel& channel = bound_->channels[static_cast<size_t>(launch.channel)];
-  if (launch.kind == Launch::Kind::kReceive) return channel.receive->Receive(step_, DeadlineNow());
-  RETURN_IF_ERROR(channel.send->Acquire(step_, DeadlineNow()));
+  if (launch.kind == Launch::Kind::kReceive) return Await(channel, step_);
+  RETURN_IF_ERROR(Acquire(channel, step_));
   std::memcpy(channel.send->Slot(step_), channel.copied_from.Address(0), static_cast<size_t>(channel.info.spec.bytes));
   channel.send->Send(step_);
   return absl::OkStatus();
+}
+
+absl::Status Executor::Acquire(BoundChannel& channel, int64_t message) {
+  waits_for_ = &channel.info.spec;
+  return channel.send->Acquire(message, DeadlineNow());
+}
+
+absl::Status Executor::Await(BoundChannel& channel, int64_t message) {
+  waits_for_ = &channel.info.spec;
+  return channel.receive->Receive(message, DeadlineNow());
 }
 
 absl::Status Executor::AcquireDirect(int chunk, Part part, int micro_batch) {
   for (const int index : ChannelsOf(chunk, part).sends) {
     BoundChannel& channel = bound_->channels[static_cast<size_t>(index)];
     if (!channel.info.direct) continue;
-    RETURN_IF_ERROR(channel.send->Acquire(Message(micro_batch), DeadlineNow()));
+    RETURN_IF_ERROR(Acquire(channel, Message(micro_batch)));
   }
   return absl::OkStatus();
 }
@@ -192,7 +215,7 @@ absl::Status Executor::Send(int chunk, Part part, int micro_batch) {
   for (const int index : ChannelsOf(chunk, part).sends) {
     BoundChannel& channel = bound_->channels[static_cast<size_t>(index)];
     if (!channel.info.direct) {
-      RETURN_IF_ERROR(channel.send->Acquire(message, DeadlineNow()));
+      RETURN_IF_ERROR(Acquire(channel, message));
       std::memcpy(channel.send->Slot(message), channel.copied_from.Address(micro_batch),
                   static_cast<size_t>(channel.info.spec.bytes));
     }
@@ -204,8 +227,7 @@ absl::Status Executor::Send(int chunk, Part part, int micro_batch) {
 
 absl::Status Executor::Receive(int chunk, Part part, int micro_batch) {
   for (const int index : ChannelsOf(chunk, part).receives) {
-    const BoundChannel& channel = bound_->channels[static_cast<size_t>(index)];
-    RETURN_IF_ERROR(channel.receive->Receive(Message(micro_batch), DeadlineNow()));
+    RETURN_IF_ERROR(Await(bound_->channels[static_cast<size_t>(index)], Message(micro_batch)));
   }
   return absl::OkStatus();
 }
@@ -254,7 +276,7 @@ void Executor::WriteOutputs(absl::Span<const TensorView> outputs) const {
     std::memcpy(outputs[static_cast<size_t>(output.index)].data, bound_->output_operands[i].Address(0),
                 static_cast<size_t>(output.type.bytes()));
   }
-  if (rank_ != RankId(0)) return;
+  if (!writes_scalars_) return;
   for (size_t i = 0; i < scalars_.size(); ++i) {
     std::memcpy(outputs[static_cast<size_t>(scalars_[i].index)].data, &bound_->scalars[i], sizeof(float));
   }

@@ -22,23 +22,26 @@ namespace pipeloom {
 class Executor {
  public:
   // Opens the program's channels on `transport` with tags from `first_tag` on; all ranks do so with the same numbers.
+  // `writes_scalars`: false where ranks write to the same outputs, and another one writes the scalar ones.
   static absl::StatusOr<std::unique_ptr<Executor>> Create(const RankProgram& program, const KernelRegistry& registry,
                                                           ParameterStore& parameters, Transport& transport,
-                                                          ChannelTag first_tag, std::chrono::milliseconds deadline);
+                                                          ChannelTag first_tag, std::chrono::milliseconds deadline,
+                                                          bool writes_scalars);
 
-  // One step. Writes the outputs that this rank makes; rank 0 writes the scalar ones. The error of this rank poisons
-  // the transport and names rank, action and node; that of another rank is returned as that rank gave it. A scalar
-  // output of training that is not finite is refused by all ranks alike, before the update, and poisons nothing.
+  // One step. Writes the outputs that this rank makes, and the scalar ones. The error of this rank poisons the
+  // transport and names rank, action and node; that of another rank is returned with the place where this rank was. A
+  // scalar output of training that is not finite is refused by all ranks alike, before the update, and poisons nothing.
   absl::Status Run(absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs);
 
   int threads() const { return threads_; }  // compute threads that its kernels were made for
+  int64_t step() const { return step_; }    // the number of the next one
 
   // How long each action of the program took, summed over all steps so far.
   const std::vector<ActionTime>& times() const { return times_; }
 
  private:
   Executor(const RankProgram& program, Transport& transport, std::unique_ptr<BoundProgram> bound, Exchange exchange,
-           std::chrono::milliseconds deadline);
+           std::chrono::milliseconds deadline, bool writes_scalars);
 
   absl::Status DoGuarded(const Action& action);
   absl::Status Do(const Action& action);
@@ -53,7 +56,10 @@ class Executor {
   absl::Status Receive(int chunk, Part part, int micro_batch);
   void ReleaseAfter(int chunk, Part part, int micro_batch);
   void ReleaseStepChannels();
+  absl::Status Acquire(BoundChannel& channel, int64_t message);
+  absl::Status Await(BoundChannel& channel, int64_t message);
   absl::Status CheckScalars() const;
+  absl::Status Failed(const Action& action, const absl::Status& status);
   void WriteOutputs(absl::Span<const TensorView> outputs) const;
   Deadline DeadlineNow() const { return std::chrono::steady_clock::now() + deadline_; }
   const PartChannels& ChannelsOf(int chunk, Part part) const {
@@ -74,13 +80,15 @@ class Executor {
   const int micro_batches_;
   const int threads_;
   const bool trains_;
+  const bool writes_scalars_;
   std::vector<ActionTime> times_;  // the program's actions, in order
   const std::vector<ScalarOutput> scalars_;
   std::vector<int> position_of_chunk_;  // among this rank's, by chunk
   int64_t step_ = 0;
   ActionTime* current_ = nullptr;
-  const BoundLaunch* running_ = nullptr;  // for messages
-  bool refused_ = false;                  // by all ranks alike
+  const BoundLaunch* running_ = nullptr;    // for messages
+  const ChannelSpec* waits_for_ = nullptr;  // for messages: the channel waited for last
+  bool refused_ = false;                    // by all ranks alike
 };
 
 }  // namespace pipeloom

@@ -11,28 +11,12 @@
 #include "kernels/transport/in_process.h"
 #include "plugin/runtime/executor.h"
 #include "plugin/runtime/parameter_store.h"
+#include "plugin/runtime/rank_session.h"
 #include "plugin/runtime/rank_threads.h"
+#include "plugin/runtime/session_checks.h"
 
 namespace pipeloom {
 namespace {
-
-absl::Status CheckTensors(absl::string_view what, absl::Span<const TensorView> given,
-                          const std::vector<TensorType>& wanted) {
-  if (given.size() != wanted.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the program has ", wanted.size(), " ", what, "s; ", given.size(), " were given"));
-  }
-  for (size_t i = 0; i < given.size(); ++i) {
-    if (given[i].type != wanted[i]) {
-      return absl::InvalidArgumentError(absl::StrCat(what, " ", i, " is ", given[i].type.ToString(),
-                                                     "; the program was compiled for ", wanted[i].ToString()));
-    }
-    if (given[i].data == nullptr && wanted[i].bytes() > 0) {
-      return absl::InvalidArgumentError(absl::StrCat(what, " ", i, " has no data"));
-    }
-  }
-  return absl::OkStatus();
-}
 
 // What one rank's thread owns.
 struct Rank {
@@ -58,6 +42,9 @@ class ThreadSession : public Session {
     };
   }
 
+  RankId rank() const override { return RankId(0); }
+  int ranks() const override { return static_cast<int>(ranks_.size()); }
+
   absl::StatusOr<int> Load(const CompiledProgram& program) override {
     if (program.ranks.size() != ranks_.size()) {
       return absl::InvalidArgumentError(
@@ -71,7 +58,8 @@ class ThreadSession : public Session {
       const RankProgram& mine = program.ranks[static_cast<size_t>(index)];
       ASSIGN_OR_RETURN(
           std::unique_ptr<Executor> executor,
-          Executor::Create(mine, rank.registry, rank.parameters, *rank.transport, first_tag, options_.deadline));
+          Executor::Create(mine, rank.registry, rank.parameters, *rank.transport, first_tag, options_.deadline,
+                           /*writes_scalars=*/index == 0));
       rank.executors.push_back(std::move(executor));
       return absl::OkStatus();
     }));
@@ -91,6 +79,8 @@ class ThreadSession : public Session {
     outputs_of_.push_back(program.outputs);
     return static_cast<int>(inputs_of_.size()) - 1;
   }
+
+  std::vector<TensorType> OutputTypes(int program) const override { return outputs_of_[static_cast<size_t>(program)]; }
 
   absl::Status Run(int program, absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs) override {
     PIPELOOM_CHECK(program >= 0 && program < static_cast<int>(inputs_of_.size()), "no program ", program);
@@ -114,20 +104,14 @@ class ThreadSession : public Session {
     for (Rank& rank : ranks_) {
       Tensor* parameter = rank.parameters.Find(name);
       if (parameter == nullptr) continue;
-      if (value.data == nullptr && value.type.bytes() > 0) {
-        return absl::InvalidArgumentError(absl::StrCat("the value of parameter ", name, " has no data"));
-      }
-      if (parameter->type() != value.type) {
-        return absl::InvalidArgumentError(absl::StrCat("parameter ", name, " is ", parameter->type().ToString(),
-                                                       "; the value is ", value.type.ToString()));
-      }
+      RETURN_IF_ERROR(CheckParameterValue(name, parameter->type(), value));
       std::memcpy(parameter->data<char>(), value.data, static_cast<size_t>(value.type.bytes()));
       found = true;
     }
-    return found ? absl::OkStatus() : NoSuchParameter(name);
+    return found ? absl::OkStatus() : NoSuchParameterError(name);
   }
 
-  absl::StatusOr<std::vector<Tensor>> ReadCopies(const std::string& name) const override {
+  absl::StatusOr<std::vector<Tensor>> ReadCopies(const std::string& name) override {
     std::vector<Tensor> copies;
     for (Rank& rank : ranks_) {
       const Tensor* parameter = rank.parameters.Find(name);
@@ -135,7 +119,7 @@ class ThreadSession : public Session {
       copies.emplace_back(parameter->type());
       std::memcpy(copies.back().data<char>(), parameter->data<char>(), static_cast<size_t>(parameter->type().bytes()));
     }
-    if (copies.empty()) return NoSuchParameter(name);
+    if (copies.empty()) return NoSuchParameterError(name);
     return copies;
   }
 
@@ -160,10 +144,6 @@ class ThreadSession : public Session {
     return copies;
   }
 
-  static absl::Status NoSuchParameter(const std::string& name) {
-    return absl::NotFoundError(absl::StrCat("no program of this session uses parameter ", name));
-  }
-
   absl::Status CheckUsable() const {
     const absl::Status failure = ranks_[0].transport->failure();
     if (failure.ok()) return failure;
@@ -173,12 +153,13 @@ class ThreadSession : public Session {
 
   // What the first failing rank gave, so that all ranks' errors are one.
   absl::Status FirstError(absl::Span<const absl::Status> statuses) const {
+    RETURN_IF_ERROR(ranks_[0].transport->failure());
     for (const absl::Status& status : statuses) RETURN_IF_ERROR(status);
     return absl::OkStatus();
   }
 
   const SessionOptions options_;
-  mutable std::vector<Rank> ranks_;
+  std::vector<Rank> ranks_;
   RankThreads threads_;
   RankThreads::Job run_;
   int next_tag_ = 0;
@@ -190,25 +171,38 @@ class ThreadSession : public Session {
   absl::Span<const TensorView> outputs_;
 };
 
+absl::Status CheckDeadline(const SessionOptions& options) {
+  if (options.deadline > std::chrono::milliseconds(0)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the deadline is ", options.deadline.count(), " ms; give a positive one"));
+}
+
 }  // namespace
 
-absl::StatusOr<Tensor> Session::ReadParameter(const std::string& name) const {
+absl::StatusOr<Tensor> Session::ReadParameter(const std::string& name) {
   ASSIGN_OR_RETURN(std::vector<Tensor> copies, ReadCopies(name));
   return std::move(copies[0]);
 }
 
+absl::StatusOr<std::string> Session::OnRankZero(const std::function<absl::StatusOr<std::string>()>& work) {
+  return work();
+}
+
 absl::StatusOr<std::unique_ptr<Session>> Session::Create(int ranks, const SessionOptions& options) {
   if (ranks < 1) return absl::InvalidArgumentError(absl::StrCat("a session of ", ranks, " ranks; give 1 or more"));
-  if (options.deadline <= std::chrono::milliseconds(0)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the deadline is ", options.deadline.count(), " ms; give a positive one"));
-  }
+  RETURN_IF_ERROR(CheckDeadline(options));
   try {
     return std::make_unique<ThreadSession>(ranks, options);
   } catch (const std::system_error& error) {
     return absl::ResourceExhaustedError(absl::StrCat("cannot start a thread for each of ", ranks, " ranks: ",
                                                      error.what(), "; use fewer stages or allow more threads"));
   }
+}
+
+absl::StatusOr<std::unique_ptr<Session>> Session::CreateForRank(std::unique_ptr<Transport> transport,
+                                                                const SessionOptions& options) {
+  RETURN_IF_ERROR(CheckDeadline(options));
+  return RankSession::Create(std::move(transport), options);
 }
 
 }  // namespace pipeloom

@@ -2,13 +2,16 @@
 #define PLUGIN_RUNTIME_SESSION_H_
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "kernels/base/buffer.h"
+#include "kernels/transport/transport.h"
 #include "plugin/runtime/action_time.h"
 #include "plugin/runtime/compile.h"
 
@@ -17,15 +20,33 @@ namespace pipeloom {
 struct SessionOptions {
   // How long any wait for another rank may last before the step fails.
   std::chrono::milliseconds deadline = std::chrono::seconds(300);
+  // Where ranks are processes: every rank gets all outputs of a step, not its own ones only.
+  bool output_broadcast = false;
+  // Names and values that must be the same on all ranks, such as flags; compared at the start where ranks are
+  // processes.
+  std::vector<std::pair<std::string, std::string>> configuration;
 };
 
-// The ranks of one pipeline and the parameters that they hold. Each rank has its own compute threads; rank 0 runs on
-// the caller's thread, every other one on a thread of the session. Programs (training and inference, one for each batch
+// The ranks of one pipeline and the parameters that they hold. Programs (training and inference, one for each batch
 // shape) share ranks and parameters. Used by one thread at a time.
 class Session {
  public:
+  // All ranks in this process. Each has its own compute threads; rank 0 runs on the caller's thread, every other one on
+  // a thread of the session.
   static absl::StatusOr<std::unique_ptr<Session>> Create(int ranks, const SessionOptions& options);
+
+  // One rank, on the caller's thread; the others run the same host program, each with a session of its own over its end
+  // of `transport`. All make the same calls with the same arguments in the same order, and each gives the whole batch.
+  // The session tells the others what it is about to do before it sends anything else: what a rank does otherwise is
+  // refused by all, naming the rank and both calls. The calls for parameters and OnRankZero are collective too, but for
+  // WriteParameter, which writes what this rank holds. When a call has failed, all later ones fail.
+  static absl::StatusOr<std::unique_ptr<Session>> CreateForRank(std::unique_ptr<Transport> transport,
+                                                                const SessionOptions& options);
   virtual ~Session() = default;
+
+  // Whose calls these are; 0 where all ranks are in this process.
+  virtual RankId rank() const = 0;
+  virtual int ranks() const = 0;
 
   // Makes the kernels and buffers of `program` on every rank; parameters that the session does not have yet are made
   // and hold zeros; one that is new on a rank only gets the value that other ranks have. InvalidArgument where a
@@ -33,8 +54,12 @@ class Session {
   // the program's number for Run.
   virtual absl::StatusOr<int> Load(const CompiledProgram& program) = 0;
 
-  // Runs one step. `inputs` and `outputs` in the order of the step graph's, with the types of the whole batch
-  // (CompiledProgram::inputs and outputs); the outputs are written where they point to. InvalidArgument, before
+  // The outputs that Run writes here, in order: of the whole batch; those that only another process gets have size zero
+  // ([0, ...]). Every process gets the scalar ones.
+  virtual std::vector<TensorType> OutputTypes(int program) const = 0;
+
+  // Runs one step. `inputs` in the order of the step graph's with the types of the whole batch (CompiledProgram's),
+  // `outputs` with OutputTypes; these are written where they point to. InvalidArgument, before
   // anything runs, for wrong types. Allocates nothing from the third step of a program on. An error on one rank ends
   // the step on all with that error, which names rank, action and cell; then no parameter has changed, unless the error
   // arose in the update itself. A loss that is not finite is such an error too. After an error in a rank the session
@@ -48,8 +73,12 @@ class Session {
   virtual absl::Status WriteParameter(const std::string& name, const TensorView& value) = 0;
   // The copies of a parameter, one a rank that uses it; they are equal unless a step failed in its update. NotFound as
   // above.
-  virtual absl::StatusOr<std::vector<Tensor>> ReadCopies(const std::string& name) const = 0;
-  absl::StatusOr<Tensor> ReadParameter(const std::string& name) const;
+  virtual absl::StatusOr<std::vector<Tensor>> ReadCopies(const std::string& name) = 0;
+  // That of the lowest such rank.
+  virtual absl::StatusOr<Tensor> ReadParameter(const std::string& name);
+
+  // Does `work` on rank 0 only, such as reading or writing a file; all ranks get what it returned.
+  virtual absl::StatusOr<std::string> OnRankZero(const std::function<absl::StatusOr<std::string>()>& work);
 };
 
 }  // namespace pipeloom
