@@ -52,6 +52,7 @@ bool SumsOverRows(const Node& node) {
     return GetBool(node.attributes, "transpose_a", false) && !GetBool(node.attributes, "transpose_b", false) &&
            node.operands.size() == 2;
   }
+  if (node.op == "gather_grad") return node.operands[1]->type.rank() > 0;
   if (node.op == "layer_norm_grad_gamma") return node.operands[0]->type.rank() > 1;
   if (node.op != "reduce_sum" || node.operands[0]->type.rank() == 0) return false;
   const std::vector<int64_t> axes = GetInts(node.attributes, "axes", {});

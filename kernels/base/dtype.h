@@ -9,7 +9,7 @@
 namespace pipeloom {
 
 // Element types of tensors. kDTypes below is the one table of their names and sizes.
-enum class DType : uint8_t { kFloat32, kInt32 };
+enum class DType : uint8_t { kFloat32, kInt32, kInt64, kBool };
 
 struct DTypeInfo {
   DType dtype;
@@ -22,6 +22,8 @@ struct DTypeInfo {
 inline constexpr DTypeInfo kDTypes[] = {
     {DType::kFloat32, "f32", "F32", 4, true},
     {DType::kInt32, "i32", "I32", 4, false},
+    {DType::kInt64, "i64", "I64", 8, false},
+    {DType::kBool, "bool", "BOOL", 1, false},  // 0 or 1
 };
 
 constexpr const DTypeInfo& Info(DType dtype) { return kDTypes[static_cast<int>(dtype)]; }

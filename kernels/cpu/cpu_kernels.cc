@@ -17,6 +17,7 @@ void RegisterCpuKernels(KernelRegistry& registry) {
   RegisterSoftmaxKernels(registry);
   RegisterLayerNormKernels(registry);
   RegisterLayoutKernels(registry);
+  RegisterGatherKernels(registry);
   RegisterAccumulateKernels(registry);
   RegisterOptimizerKernels(registry);
 }

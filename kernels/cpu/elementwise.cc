@@ -11,7 +11,7 @@
 namespace pipeloom {
 namespace {
 
-// Integers are added as unsigned ones: they wrap around, as tensors' elements do, and int32's bits come out.
+// Integers are added as unsigned ones: they wrap around, as tensors' elements do, and a signed one's bits come out.
 struct AddOp {
   template <typename T>
   static inline __attribute__((always_inline)) T Apply(T a, T b) {
@@ -149,6 +149,9 @@ void RegisterElementwiseKernels(KernelRegistry& registry) {
   RegisterCpuKernel(registry, "add", DType::kInt32, &MakeBinary<uint32_t, AddOp>);
   RegisterCpuKernel(registry, "sub", DType::kInt32, &MakeBinary<uint32_t, SubOp>);
   RegisterCpuKernel(registry, "mul", DType::kInt32, &MakeBinary<uint32_t, MulOp>);
+  RegisterCpuKernel(registry, "add", DType::kInt64, &MakeBinary<uint64_t, AddOp>);
+  RegisterCpuKernel(registry, "sub", DType::kInt64, &MakeBinary<uint64_t, SubOp>);
+  RegisterCpuKernel(registry, "mul", DType::kInt64, &MakeBinary<uint64_t, MulOp>);
   RegisterCpuKernel(registry, "neg", DType::kFloat32, &MakeMapKernel<NegBody>);
 }
 

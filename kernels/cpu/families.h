@@ -23,6 +23,7 @@ void RegisterReductionKernels(KernelRegistry& registry);
 void RegisterSoftmaxKernels(KernelRegistry& registry);
 void RegisterLayerNormKernels(KernelRegistry& registry);
 void RegisterLayoutKernels(KernelRegistry& registry);
+void RegisterGatherKernels(KernelRegistry& registry);
 void RegisterAccumulateKernels(KernelRegistry& registry);
 void RegisterOptimizerKernels(KernelRegistry& registry);
 

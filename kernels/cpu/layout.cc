@@ -11,8 +11,8 @@
 namespace pipeloom {
 namespace {
 
-// Every op of this file is a few strided copies of 4-byte elements, the same for f32 and i32.
-using Word = uint32_t;
+// Every op of this file is a few strided copies. They move the bits of elements, so that a Word is an unsigned integer
+// of the element's size.
 
 struct CopyDim {
   int64_t extent;
@@ -49,6 +49,7 @@ std::vector<CopyDim> Collapse(const std::vector<CopyDim>& dims) {
   return out;
 }
 
+template <typename Word>
 void CopyRun(const Word* src, Word* dst, const CopyDim& dim) {
   if (dim.dst_step == 1 && dim.src_step == 1) {
     std::memcpy(dst, src, sizeof(Word) * static_cast<size_t>(dim.extent));
@@ -60,6 +61,7 @@ void CopyRun(const Word* src, Word* dst, const CopyDim& dim) {
 }
 
 // In square tiles, so that a transposition uses the cache lines it fetches.
+template <typename Word>
 void CopyPlane(const Word* src, Word* dst, const CopyDim& rows, const CopyDim& columns) {
   constexpr int64_t kTile = 16;
   for (int64_t c = 0; c < columns.extent; c += kTile) {
@@ -71,6 +73,7 @@ void CopyPlane(const Word* src, Word* dst, const CopyDim& rows, const CopyDim& c
   }
 }
 
+template <typename Word>
 void CopyDims(const Word* src, Word* dst, const CopyDim* dims, size_t count) {
   if (count == 1) return CopyRun(src, dst, dims[0]);
   if (count == 2 && dims[1].src_step > 1) return CopyPlane(src, dst, dims[0], dims[1]);
@@ -79,6 +82,7 @@ void CopyDims(const Word* src, Word* dst, const CopyDim* dims, size_t count) {
   }
 }
 
+template <typename Word>
 class CopyKernel : public Kernel {
  public:
   // `zero_first`: the copies leave gaps in the result, which are zeros.
@@ -118,13 +122,15 @@ std::vector<CopyDim> Dims(const Shape& extents, const std::vector<int64_t>& src_
   return dims;
 }
 
+template <typename Word>
 absl::StatusOr<std::unique_ptr<Kernel>> MakeCopy(const KernelSpec& spec) {
   const int64_t count = spec.inputs[0].num_elements();
   PIPELOOM_CHECK(spec.outputs[0].num_elements() == count, spec.op, " of ", spec.inputs[0].ToString(), " to ",
                  spec.outputs[0].ToString());
-  return std::make_unique<CopyKernel>(spec, std::vector<StridedCopy>{{0, 0, 0, {{count, 1, 1}}}}, false);
+  return std::make_unique<CopyKernel<Word>>(spec, std::vector<StridedCopy>{{0, 0, 0, {{count, 1, 1}}}}, false);
 }
 
+template <typename Word>
 absl::StatusOr<std::unique_ptr<Kernel>> MakeBroadcast(const KernelSpec& spec) {
   const Shape& in = spec.inputs[0].shape;
   const Shape& out = spec.outputs[0].shape;
@@ -136,10 +142,11 @@ absl::StatusOr<std::unique_ptr<Kernel>> MakeBroadcast(const KernelSpec& spec) {
     if (in[i] != extent) steps[i] = 0;
   }
   steps.insert(steps.begin(), out.size() - in.size(), 0);
-  return std::make_unique<CopyKernel>(spec, std::vector<StridedCopy>{{0, 0, 0, Dims(out, steps, DenseSteps(out))}},
-                                      false);
+  return std::make_unique<CopyKernel<Word>>(
+      spec, std::vector<StridedCopy>{{0, 0, 0, Dims(out, steps, DenseSteps(out))}}, false);
 }
 
+template <typename Word>
 absl::StatusOr<std::unique_ptr<Kernel>> MakeTranspose(const KernelSpec& spec) {
   const std::vector<int64_t> perm = GetInts(spec.attributes, "perm", {});
   const std::vector<int64_t> in_steps = DenseSteps(spec.inputs[0].shape);
@@ -147,8 +154,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> MakeTranspose(const KernelSpec& spec) {
   std::vector<int64_t> steps;
   for (int64_t axis : perm) steps.push_back(in_steps[axis]);
   const Shape& out = spec.outputs[0].shape;
-  return std::make_unique<CopyKernel>(spec, std::vector<StridedCopy>{{0, 0, 0, Dims(out, steps, DenseSteps(out))}},
-                                      false);
+  return std::make_unique<CopyKernel<Word>>(
+      spec, std::vector<StridedCopy>{{0, 0, 0, Dims(out, steps, DenseSteps(out))}}, false);
 }
 
 int64_t Offset(const std::vector<int64_t>& begin, const std::vector<int64_t>& steps) {
@@ -158,22 +165,25 @@ int64_t Offset(const std::vector<int64_t>& begin, const std::vector<int64_t>& st
   return offset;
 }
 
+template <typename Word>
 absl::StatusOr<std::unique_ptr<Kernel>> MakeSlice(const KernelSpec& spec) {
   const std::vector<int64_t> in_steps = DenseSteps(spec.inputs[0].shape);
   const Shape& out = spec.outputs[0].shape;
   const int64_t offset = Offset(GetInts(spec.attributes, "begin", {}), in_steps);
-  return std::make_unique<CopyKernel>(
+  return std::make_unique<CopyKernel<Word>>(
       spec, std::vector<StridedCopy>{{0, offset, 0, Dims(out, in_steps, DenseSteps(out))}}, false);
 }
 
+template <typename Word>
 absl::StatusOr<std::unique_ptr<Kernel>> MakePad(const KernelSpec& spec) {
   const Shape& in = spec.inputs[0].shape;
   const std::vector<int64_t> out_steps = DenseSteps(spec.outputs[0].shape);
   const int64_t offset = Offset(GetInts(spec.attributes, "before", {}), out_steps);
-  return std::make_unique<CopyKernel>(
+  return std::make_unique<CopyKernel<Word>>(
       spec, std::vector<StridedCopy>{{0, 0, offset, Dims(in, DenseSteps(in), out_steps)}}, true);
 }
 
+template <typename Word>
 absl::StatusOr<std::unique_ptr<Kernel>> MakeConcat(const KernelSpec& spec) {
   const std::vector<int64_t> out_steps = DenseSteps(spec.outputs[0].shape);
   int64_t axis = GetInt(spec.attributes, "axis", 0);
@@ -186,21 +196,27 @@ absl::StatusOr<std::unique_ptr<Kernel>> MakeConcat(const KernelSpec& spec) {
     copies.push_back({static_cast<int>(i), 0, place * out_steps[axis], Dims(in, DenseSteps(in), out_steps)});
     place += in[axis];
   }
-  return std::make_unique<CopyKernel>(spec, std::move(copies), false);
+  return std::make_unique<CopyKernel<Word>>(spec, std::move(copies), false);
+}
+
+template <typename Word>
+void RegisterFor(DType dtype, KernelRegistry& registry) {
+  RegisterCpuKernel(registry, "copy", dtype, &MakeCopy<Word>);
+  RegisterCpuKernel(registry, "reshape", dtype, &MakeCopy<Word>);
+  RegisterCpuKernel(registry, "broadcast_to", dtype, &MakeBroadcast<Word>);
+  RegisterCpuKernel(registry, "transpose", dtype, &MakeTranspose<Word>);
+  RegisterCpuKernel(registry, "slice", dtype, &MakeSlice<Word>);
+  RegisterCpuKernel(registry, "pad", dtype, &MakePad<Word>);
+  RegisterCpuKernel(registry, "concat", dtype, &MakeConcat<Word>);
 }
 
 }  // namespace
 
 void RegisterLayoutKernels(KernelRegistry& registry) {
-  for (DType dtype : {DType::kFloat32, DType::kInt32}) {
-    RegisterCpuKernel(registry, "copy", dtype, &MakeCopy);
-    RegisterCpuKernel(registry, "reshape", dtype, &MakeCopy);
-    RegisterCpuKernel(registry, "broadcast_to", dtype, &MakeBroadcast);
-    RegisterCpuKernel(registry, "transpose", dtype, &MakeTranspose);
-    RegisterCpuKernel(registry, "slice", dtype, &MakeSlice);
-    RegisterCpuKernel(registry, "pad", dtype, &MakePad);
-    RegisterCpuKernel(registry, "concat", dtype, &MakeConcat);
-  }
+  RegisterFor<uint32_t>(DType::kFloat32, registry);
+  RegisterFor<uint32_t>(DType::kInt32, registry);
+  RegisterFor<uint64_t>(DType::kInt64, registry);
+  RegisterFor<uint8_t>(DType::kBool, registry);
 }
 
 }  // namespace pipeloom

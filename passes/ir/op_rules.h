@@ -18,6 +18,7 @@ std::vector<OpDef> LossOps();
 std::vector<OpDef> ReductionOps();
 std::vector<OpDef> NormalizationOps();
 std::vector<OpDef> MovementOps();
+std::vector<OpDef> GatherOps();
 std::vector<OpDef> PipelineOps();
 std::vector<OpDef> UpdateOps();
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -37,6 +38,14 @@ absl::Status CheckPlacement(const Value& value) {
                    " and ", value.placement->slots, " slots"));
 }
 
+// The whole numbers that a constant may have: those of its type that a double holds exactly.
+std::pair<double, double> ConstantRange(DType dtype) {
+  constexpr double kMostExact = 0x1p53;
+  if (dtype == DType::kInt64) return {-kMostExact, kMostExact};
+  if (dtype == DType::kBool) return {0, 1};
+  return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
+}
+
 absl::Status CheckConstant(const Value& value) {
   const auto count = static_cast<int64_t>(value.elements.size());
   if (count != 1 && count != value.type.num_elements()) {
@@ -44,9 +53,9 @@ absl::Status CheckConstant(const Value& value) {
                                                    value.type.num_elements(), " elements, not ", count));
   }
   if (Info(value.type.dtype).floating) return absl::OkStatus();
+  const auto [least, most] = ConstantRange(value.type.dtype);
   for (double element : value.elements) {
-    if (std::trunc(element) != element || element < std::numeric_limits<int32_t>::min() ||
-        element > std::numeric_limits<int32_t>::max()) {
+    if (std::trunc(element) != element || element < least || element > most) {
       return absl::InvalidArgumentError(absl::StrCat(AttributeToString(element), " is no ", Info(value.type.dtype).name,
                                                      " that a constant can have"));
     }

@@ -47,16 +47,18 @@ struct Network {
   Cell* cell;
   std::string reduce;
   std::vector<ParameterPtr> trained;
+  int micro_batches;
+  const StageConfig& stage_config;
 };
 
-absl::StatusOr<Module> BuildModule(const Pipeline& pipeline, const CellTree& tree, const Network& network,
-                                   const std::vector<TensorType>& batch, PipelineConfig config) {
+absl::StatusOr<Module> BuildModule(const Network& network, const CellTree& tree, const std::vector<TensorType>& batch,
+                                   PipelineConfig config) {
   Module module;
-  config.micro_batches = pipeline.micro_size;
-  ASSIGN_OR_RETURN(config.stage_of_cell, StagesOfCells(tree, pipeline.stage_config));
+  config.micro_batches = network.micro_batches;
+  ASSIGN_OR_RETURN(config.stage_of_cell, StagesOfCells(tree, network.stage_config));
   config.deal_cells = config.deal_cells && config.stage_of_cell.empty();
   module.config = std::move(config);
-  ASSIGN_OR_RETURN(const std::vector<TensorType> types, MicroBatchTypes(batch, pipeline.micro_size));
+  ASSIGN_OR_RETURN(const std::vector<TensorType> types, MicroBatchTypes(batch, network.micro_batches));
 
   auto graph = std::make_unique<Graph>("step");
   BuildContext context(tree, network.trained, *graph);
@@ -64,10 +66,27 @@ absl::StatusOr<Module> BuildModule(const Pipeline& pipeline, const CellTree& tre
   for (size_t i = 0; i < types.size(); ++i) {
     inputs.push_back(context.AddInput(absl::StrCat("input", i), types[i], /*batch_axis=*/0));
   }
-  const std::vector<Var> outputs = context.Call(*network.cell, inputs);
+  std::vector<Var> outputs = context.Call(*network.cell, inputs);
   RETURN_IF_ERROR(context.status());
+  // What the step gives out is made by a node of some stage: an input or a parameter is copied.
+  for (Var& output : outputs) {
+    if (output.value()->kind != Value::Kind::kResult) output = context.Emit("copy", {output}, {});
+  }
   for (const Var& output : outputs) graph->outputs.push_back({output.value(), network.reduce});
   module.graphs.push_back(std::move(graph));
+  return module;
+}
+
+absl::StatusOr<Module> BuildForward(const Network& network, const CellTree& tree, const std::vector<TensorType>& batch,
+                                    PipelineConfig config) {
+  config.schedule = "forward";
+  ASSIGN_OR_RETURN(Module module, BuildModule(network, tree, batch, std::move(config)));
+  for (const Output& output : module.graphs[0]->outputs) {
+    if (output.value->type.rank() == 0) {
+      return absl::InvalidArgumentError(absl::StrCat("output %", output.value->name, " of the network is a scalar, ",
+                                                     "which has no batch axis to join micro-batches"));
+    }
+  }
   return module;
 }
 
@@ -96,8 +115,9 @@ absl::StatusOr<Module> BuildTrainingModule(const Pipeline& pipeline, const CellT
         absl::StrCat("loss_reduction is '", pipeline.loss_reduction, "'; choose one of mean, sum"));
   }
   RETURN_IF_ERROR(CheckTrained(tree, optimizer));
-  const Network network{&tree.root(), pipeline.loss_reduction, optimizer.parameters()};
-  ASSIGN_OR_RETURN(Module module, BuildModule(pipeline, tree, network, batch, std::move(config)));
+  const Network network{&tree.root(), pipeline.loss_reduction, optimizer.parameters(), pipeline.micro_size,
+                        pipeline.stage_config};
+  ASSIGN_OR_RETURN(Module module, BuildModule(network, tree, batch, std::move(config)));
   Graph& graph = *module.graphs[0];
   if (graph.outputs.size() != 1 || graph.outputs[0].value->type != TensorType{DType::kFloat32, {}}) {
     return absl::InvalidArgumentError(
@@ -115,15 +135,14 @@ absl::StatusOr<Module> BuildInferenceModule(const Pipeline& pipeline, const Cell
     return absl::InvalidArgumentError(absl::StrCat("to predict, the network is looked for in cell '", kBackbone,
                                                    "', where WithLossCell has it; ", backbone.status().message()));
   }
-  config.schedule = "forward";
-  ASSIGN_OR_RETURN(Module module, BuildModule(pipeline, tree, {*backbone, "concat", {}}, batch, std::move(config)));
-  for (const Output& output : module.graphs[0]->outputs) {
-    if (output.value->type.rank() == 0) {
-      return absl::InvalidArgumentError(absl::StrCat("output %", output.value->name, " of cell '", kBackbone,
-                                                     "' is a scalar, which has no batch axis to join micro-batches"));
-    }
-  }
-  return module;
+  return BuildForward({*backbone, "concat", {}, pipeline.micro_size, pipeline.stage_config}, tree, batch,
+                      std::move(config));
+}
+
+absl::StatusOr<Module> BuildInferenceModule(const PipelineCellInference& pipeline, const CellTree& tree,
+                                            const std::vector<TensorType>& batch, PipelineConfig config) {
+  return BuildForward({&tree.root(), "concat", {}, pipeline.micro_batch_num, pipeline.stage_config}, tree, batch,
+                      std::move(config));
 }
 
 }  // namespace pipeloom

@@ -10,8 +10,8 @@
 
 namespace pipeloom {
 
-// The step graphs of a pipeline: one micro-batch, forward only, as Compile takes them. `tree` is that of
-// pipeline.net_with_loss, `batch` the types of the inputs of a whole step, whose axis 0 is the batch. `config` has the
+// The step graphs of a pipeline: one micro-batch, forward only, as Compile takes them. `tree` is that of the pipeline's
+// network, `batch` the types of the inputs of a whole step, whose axis 0 is the batch. `config` has the
 // stages, the schedule and the threads; micro-batches and the cells' stages are filled in.
 //
 // Refuses a batch that does not divide into the micro-batches, inputs that disagree about the batch, and what the cells
@@ -23,6 +23,10 @@ absl::StatusOr<Module> BuildTrainingModule(const Pipeline& pipeline, const CellT
 
 // The network in WithLossCell without its loss; its outputs are those of the micro-batches one after the other.
 absl::StatusOr<Module> BuildInferenceModule(const Pipeline& pipeline, const CellTree& tree,
+                                            const std::vector<TensorType>& batch, PipelineConfig config);
+
+// The network of such a pipeline.
+absl::StatusOr<Module> BuildInferenceModule(const PipelineCellInference& pipeline, const CellTree& tree,
                                             const std::vector<TensorType>& batch, PipelineConfig config);
 
 }  // namespace pipeloom

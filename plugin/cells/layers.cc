@@ -2,14 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "plugin/cells/ops.h"
 
 namespace pipeloom {
 
-SequentialCell::SequentialCell(const std::vector<std::shared_ptr<Cell>>& cells) {
+CellList::CellList(const std::vector<std::shared_ptr<Cell>>& cells) {
   for (const std::shared_ptr<Cell>& cell : cells) Append(cell);
+}
+
+std::vector<Var> CellList::Construct(const std::vector<Var>& inputs) {
+  return {inputs.at(0).Refuse("a CellList is called, but it only holds cells: call list[i], or use a SequentialCell")};
 }
 
 std::vector<Var> SequentialCell::Construct(const std::vector<Var>& inputs) {
@@ -42,6 +47,11 @@ Var Dense::Construct(Var x) {
   shape.back() = out_channels_;
   return ops::Reshape(y, std::move(shape));
 }
+
+Embedding::Embedding(int64_t vocab_size, int64_t embedding_size, Initializer embedding_table)
+    : embedding_table(AddParameter("embedding_table", {vocab_size, embedding_size}, std::move(embedding_table))) {}
+
+Var Embedding::Construct(Var ids) { return ops::Gather(embedding_table, ids); }
 
 Var Flatten::Construct(Var x) { return ops::Reshape(x, {x.dim(0), -1}); }
 

@@ -13,11 +13,11 @@
 // Cells with MindSpore's names, parameter names and defaults.
 namespace pipeloom {
 
-// Its cells one after the other; they are named "0", "1", ...
-class SequentialCell : public Cell {
+// A list of cells named "0", "1", ..., for a cell that calls them one by one.
+class CellList : public Cell {
  public:
-  SequentialCell() = default;
-  explicit SequentialCell(const std::vector<std::shared_ptr<Cell>>& cells);
+  CellList() = default;
+  explicit CellList(const std::vector<std::shared_ptr<Cell>>& cells);
 
   template <typename T>
   T& Append(std::shared_ptr<T> cell) {
@@ -27,6 +27,18 @@ class SequentialCell : public Cell {
   T& Append(Args&&... args) {
     return Append(std::make_shared<T>(std::forward<Args>(args)...));
   }
+
+  size_t size() const { return children().size(); }
+  Cell& operator[](size_t place) const { return *children().at(place).cell; }
+
+ protected:
+  std::vector<Var> Construct(const std::vector<Var>& inputs) override;  // refuses: a list is not called
+};
+
+// Its cells one after the other.
+class SequentialCell : public CellList {
+ public:
+  using CellList::CellList;
 
  protected:
   std::vector<Var> Construct(const std::vector<Var>& inputs) override;
@@ -52,6 +64,17 @@ class Dense : public Cell {
   int64_t in_channels_;
   int64_t out_channels_;
   ParameterPtr* bias_ = nullptr;  // f32[out_channels]
+};
+
+// Ids of any shape, i32 or i64 -> f32[shape of the ids, embedding_size]: the row of the table for each id.
+class Embedding : public Cell {
+ public:
+  Embedding(int64_t vocab_size, int64_t embedding_size, Initializer embedding_table = Normal());
+
+  ParameterPtr& embedding_table;  // f32[vocab_size, embedding_size]
+
+ protected:
+  Var Construct(Var ids) override;
 };
 
 // [n, ...] -> [n, product of the others].

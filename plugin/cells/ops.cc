@@ -113,4 +113,6 @@ Var Pad(Var x, const std::vector<int64_t>& before, const std::vector<int64_t>& a
 
 Var Concat(const std::vector<Var>& parts, int64_t axis) { return Op("concat", parts, {{"axis", axis}}); }
 
+Var Gather(Var table, Var ids) { return Op("gather", {table, ids}); }
+
 }  // namespace pipeloom::ops

@@ -56,6 +56,8 @@ Var Slice(Var x, const std::vector<int64_t>& begin, const std::vector<int64_t>& 
 // Zeros around `x`.
 Var Pad(Var x, const std::vector<int64_t>& before, const std::vector<int64_t>& after);
 Var Concat(const std::vector<Var>& parts, int64_t axis);
+// The rows of `table` along axis 0 that `ids` (i32 or i64) name: [ids' shape, row's shape].
+Var Gather(Var table, Var ids);
 
 }  // namespace pipeloom::ops
 

@@ -31,6 +31,17 @@ struct Pipeline {
   std::string loss_reduction;  // how the losses of the micro-batches make one, which is what is minimised: mean, sum
 };
 
+// A network without a loss, to be run forward in micro-batches on stages: the batch is cut into `micro_batch_num` equal
+// slices, and the outputs of these are put one after the other again. Paths of cells begin in the network itself.
+struct PipelineCellInference {
+  PipelineCellInference(std::shared_ptr<Cell> network, int micro_batch_num, StageConfig stage_config = {})
+      : network(std::move(network)), micro_batch_num(micro_batch_num), stage_config(std::move(stage_config)) {}
+
+  std::shared_ptr<Cell> network;
+  int micro_batch_num;
+  StageConfig stage_config;
+};
+
 // All stages that the user gave, by path: stage_config, then the cells' own. Refuses a path that the network does not
 // have, a path given twice, and a stage other than the cell's own.
 absl::StatusOr<std::vector<std::pair<std::string, StageId>>> StagesOfCells(const CellTree& tree,

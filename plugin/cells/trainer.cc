@@ -45,10 +45,23 @@ SessionOptions OptionsOfSession(const Pipeline& pipeline, const TrainerOptions& 
 absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(Pipeline pipeline, Optimizer optimizer,
                                                          const TrainerOptions& options,
                                                          std::unique_ptr<Transport> transport) {
+  return Start(std::move(pipeline), std::move(optimizer), options, std::move(transport));
+}
+
+absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const PipelineCellInference& pipeline,
+                                                         const TrainerOptions& options,
+                                                         std::unique_ptr<Transport> transport) {
+  return Start(Pipeline(pipeline.network, pipeline.micro_batch_num, pipeline.stage_config), std::nullopt, options,
+               std::move(transport));
+}
+
+absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Start(Pipeline pipeline, std::optional<Optimizer> optimizer,
+                                                        const TrainerOptions& options,
+                                                        std::unique_ptr<Transport> transport) {
   if (pipeline.net_with_loss == nullptr) return absl::InvalidArgumentError("the pipeline has no network; give it one");
   ASSIGN_OR_RETURN(CellTree tree, CellTree::Of(*pipeline.net_with_loss));
   RETURN_IF_ERROR(StagesOfCells(tree, pipeline.stage_config).status());
-  RETURN_IF_ERROR(optimizer.Validate());
+  if (optimizer.has_value()) RETURN_IF_ERROR(optimizer->Validate());
   ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
                    transport == nullptr
                        ? Session::Create(options.stages, OptionsOfSession(pipeline, options))
@@ -61,7 +74,7 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(Pipeline pipeline, Opti
       new Trainer(std::move(pipeline), std::move(optimizer), options, std::move(tree), std::move(session)));
 }
 
-Trainer::Trainer(Pipeline pipeline, Optimizer optimizer, TrainerOptions options, CellTree tree,
+Trainer::Trainer(Pipeline pipeline, std::optional<Optimizer> optimizer, TrainerOptions options, CellTree tree,
                  std::unique_ptr<Session> session)
     : pipeline_(std::move(pipeline)),
       optimizer_(std::move(optimizer)),
@@ -100,12 +113,20 @@ const Trainer::Loaded* Trainer::Find(const Programs& programs, absl::Span<const 
 
 absl::StatusOr<const Trainer::Loaded*> Trainer::LoadStep(absl::Span<const TensorView> inputs) {
   if (const Loaded* loaded = Find(step_programs_, inputs); loaded != nullptr) return loaded;
-  return Load(BuildTrainingModule(pipeline_, tree_, optimizer_, TypesOf(inputs), Config()), step_programs_);
+  if (!optimizer_.has_value()) {
+    return absl::FailedPreconditionError(
+        "a PipelineCellInference only predicts; to train, give Create a Pipeline with a loss, and an optimizer");
+  }
+  return Load(BuildTrainingModule(pipeline_, tree_, *optimizer_, TypesOf(inputs), Config()), step_programs_);
 }
 
 absl::StatusOr<const Trainer::Loaded*> Trainer::LoadPredict(absl::Span<const TensorView> inputs) {
   if (const Loaded* loaded = Find(predict_programs_, inputs); loaded != nullptr) return loaded;
-  return Load(BuildInferenceModule(pipeline_, tree_, TypesOf(inputs), Config()), predict_programs_);
+  if (optimizer_.has_value()) {
+    return Load(BuildInferenceModule(pipeline_, tree_, TypesOf(inputs), Config()), predict_programs_);
+  }
+  const PipelineCellInference inference(pipeline_.net_with_loss, pipeline_.micro_size, pipeline_.stage_config);
+  return Load(BuildInferenceModule(inference, tree_, TypesOf(inputs), Config()), predict_programs_);
 }
 
 absl::StatusOr<const Trainer::Loaded*> Trainer::Load(absl::StatusOr<Module> module, Programs& programs) {
@@ -119,7 +140,8 @@ absl::StatusOr<const Trainer::Loaded*> Trainer::Load(absl::StatusOr<Module> modu
         absl::StrCat(options_.dump_dir, &programs == &step_programs_ ? "/step_" : "/predict_", programs.size());
   }
   ASSIGN_OR_RETURN(const CompiledProgram program, Compile(*std::move(module), compile_options));
-  const bool print_table = reports && &programs == &step_programs_ && programs.empty() && options_.table != nullptr;
+  const bool print_table = reports && programs.empty() && (&programs == &step_programs_ || !optimizer_.has_value()) &&
+                           options_.table != nullptr;
   if (print_table) {
     *options_.table << StageTable(program.stages);
     if (!program.untrained.empty()) {

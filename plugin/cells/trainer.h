@@ -6,6 +6,7 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,6 +53,11 @@ class Trainer {
   static absl::StatusOr<std::unique_ptr<Trainer>> Create(Pipeline pipeline, Optimizer optimizer,
                                                          const TrainerOptions& options,
                                                          std::unique_ptr<Transport> transport = nullptr);
+  // A network without a loss, that only predicts: CompileStep and Step are refused, the schedule of `options` counts
+  // for nothing, and the table of stages is printed by the first CompilePredict or Predict.
+  static absl::StatusOr<std::unique_ptr<Trainer>> Create(const PipelineCellInference& pipeline,
+                                                         const TrainerOptions& options,
+                                                         std::unique_ptr<Transport> transport = nullptr);
 
   // Makes ready for inputs of these types (their data is not read), and prints the table of stages the first time:
   // everything that can be refused before a step is refused here. Step and Predict do it for types that are new.
@@ -73,8 +79,11 @@ class Trainer {
   absl::Status LoadCheckpoint(const std::string& path);
 
  private:
-  Trainer(Pipeline pipeline, Optimizer optimizer, TrainerOptions options, CellTree tree,
+  Trainer(Pipeline pipeline, std::optional<Optimizer> optimizer, TrainerOptions options, CellTree tree,
           std::unique_ptr<Session> session);
+  static absl::StatusOr<std::unique_ptr<Trainer>> Start(Pipeline pipeline, std::optional<Optimizer> optimizer,
+                                                        const TrainerOptions& options,
+                                                        std::unique_ptr<Transport> transport);
 
   // A program of the session, for inputs of some types.
   struct Loaded {
@@ -92,7 +101,7 @@ class Trainer {
   absl::StatusOr<const Loaded*> Load(absl::StatusOr<Module> module, Programs& programs);
 
   Pipeline pipeline_;
-  Optimizer optimizer_;
+  std::optional<Optimizer> optimizer_;  // none where the pipeline has no loss and only predicts
   TrainerOptions options_;
   CellTree tree_;
   std::unique_ptr<Session> session_;

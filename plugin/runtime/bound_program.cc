@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "kernels/base/elements.h"
 #include "kernels/base/status_macros.h"
 
 namespace pipeloom {
@@ -9,15 +10,7 @@ namespace {
 
 Tensor MakeConstant(const ConstantRef& constant) {
   Tensor tensor(constant.type);
-  const int64_t count = constant.type.num_elements();
-  for (int64_t i = 0; i < count; ++i) {
-    const double element = constant.elements[constant.elements.size() == 1 ? 0 : static_cast<size_t>(i)];
-    if (constant.type.dtype == DType::kFloat32) {
-      tensor.data<float>()[i] = static_cast<float>(element);
-    } else {
-      tensor.data<int32_t>()[i] = static_cast<int32_t>(element);
-    }
-  }
+  StoreElements(constant.elements, tensor.view());
   return tensor;
 }
 

@@ -201,7 +201,7 @@ TEST(Parse, NamesThePlaceTheTextAndWhatIsExpected) {
   EXPECT_EQ(ErrorOf("graph @g chunk 0 X() -> () {}"),
             "line 1, column 18: 'X': expected a part of the chunk's work: F, B, W, R or U");
   EXPECT_EQ(ErrorOf("graph @g(%x: bf16[2]) -> () {}"),
-            "line 1, column 14: 'bf16': unknown element type 'bf16'; choose one of f32, i32");
+            "line 1, column 14: 'bf16': unknown element type 'bf16'; choose one of f32, i32, i64, bool");
   EXPECT_EQ(ErrorOf("graph @g(%x: f32[-1]) -> () {}"), "line 1, column 18: '-1': an extent is 0 or more");
   EXPECT_EQ(ErrorOf("graph @g(%x: f32[2] {axis=0}) -> () {}"),
             "line 1, column 21: '{': unknown attribute axis; choose of batch_axis");

@@ -87,7 +87,11 @@ void AddElementwise(CaseList& list) {
   for (const Broadcast& s : broadcasts) {
     for (const char* op : {"add", "sub", "mul", "div"})
       list.Add(op, {F32(s.a), F32(s.b)}, {F32(s.out)}, {}, s.a == s.out);
-    for (const char* op : {"add", "sub", "mul"}) list.Add(op, {I32(s.a), I32(s.b)}, {I32(s.out)}, {}, s.a == s.out);
+    for (const char* op : {"add", "sub", "mul"}) {
+      for (const DType t : {DType::kInt32, DType::kInt64}) {
+        list.Add(op, {{t, s.a}, {t, s.b}}, {{t, s.out}}, {}, s.a == s.out);
+      }
+    }
   }
 }
 
@@ -228,6 +232,21 @@ void AddLayouts(CaseList& list, DType dtype) {
   list.Add("concat", {type({2, 3})}, {type({2, 3})}, {{"axis", int64_t{1}}});
 }
 
+void AddGathers(CaseList& list) {
+  const std::vector<std::pair<Shape, Shape>> tables_and_ids = {
+      {{5}, {7}}, {{5, 3}, {}}, {{1, 17}, {4}}, {{33, 64}, {3, 5}}, {{9, 2, 3}, {6}}, {{4, 5}, {0}}, {{4, 0}, {3}}};
+  for (const auto& [table, ids] : tables_and_ids) {
+    Shape rows = ids;
+    rows.insert(rows.end(), table.begin() + 1, table.end());
+    for (const DType id : {DType::kInt32, DType::kInt64}) {
+      for (const DTypeInfo& info : kDTypes) {
+        list.Add("gather", {{info.dtype, table}, {id, ids}}, {{info.dtype, rows}});
+      }
+      list.Add("gather_grad", {F32(rows), {id, ids}}, {F32(table)}, {{"rows", table[0]}, {"group", int64_t{2}}});
+    }
+  }
+}
+
 void AddOptimizers(CaseList& list) {
   for (const Shape& shape : PlainShapes()) {
     const TensorType t = F32(shape);
@@ -264,8 +283,8 @@ std::vector<KernelCase> AllKernelCases() {
   AddLosses(list);
   AddReductions(list);
   AddNormalizations(list);
-  AddLayouts(list, DType::kFloat32);
-  AddLayouts(list, DType::kInt32);
+  for (const DTypeInfo& info : kDTypes) AddLayouts(list, info.dtype);
+  AddGathers(list);
   AddOptimizers(list);
   return list.Take();
 }
@@ -279,7 +298,10 @@ std::vector<RefTensor> MakeOperands(const KernelSpec& spec, uint32_t seed) {
   for (const auto* types : {&spec.inputs, &spec.outputs}) {
     for (const TensorType& type : *types) {
       RefTensor tensor{type, std::vector<double>(static_cast<size_t>(type.num_elements()))};
-      for (double& value : tensor.values) value = type.dtype == DType::kFloat32 ? real(random) : whole(random);
+      for (double& value : tensor.values) {
+        value = type.dtype == DType::kFloat32 ? real(random) : whole(random);
+        if (type.dtype == DType::kBool) value = whole(random) % 2 == 0 ? 0 : 1;
+      }
       operands.push_back(std::move(tensor));
     }
   }
@@ -290,6 +312,10 @@ std::vector<RefTensor> MakeOperands(const KernelSpec& spec, uint32_t seed) {
       operands[labels].values[i] = i % 4 == 2 ? static_cast<double>(GetInt(spec.attributes, "ignore_index", -100))
                                               : static_cast<double>(random() % classes);
     }
+  }
+  if (spec.op == "gather" || spec.op == "gather_grad") {
+    const TensorType& table = spec.op == "gather" ? spec.inputs[0] : spec.outputs[0];
+    for (double& id : operands[1].values) id = static_cast<double>(random() % static_cast<uint64_t>(table.shape[0]));
   }
   if (spec.op == "div") {
     for (double& value : operands[1].values) value = static_cast<float>(value < 0 ? value - 0.5 : value + 0.5);

@@ -45,6 +45,26 @@ TEST_F(KernelErrors, LabelOutOfRangeNamesLabelPositionAndClasses) {
   }
 }
 
+TEST_F(KernelErrors, IdOutOfRangeNamesIdPositionAndRows) {
+  for (const DType dtype : {DType::kInt32, DType::kInt64}) {
+    for (const double id : {7.0, -1.0, dtype == DType::kInt64 ? 4294967296.0 : 2147483647.0}) {
+      const RefTensor ids{{dtype, {3}}, {0, 6, id}};
+      const RefTensor table{F32({7, 2}), std::vector<double>(14)};
+      const RefTensor rows{F32({3, 2}), std::vector<double>(6)};
+      OperandMemory forward({table, ids, rows});
+      OperandMemory backward({rows, ids, table});
+      const KernelSpec gather{"gather", {table.type, ids.type}, {rows.type}};
+      const KernelSpec grad{"gather_grad", {rows.type, ids.type}, {table.type}, {{"rows", int64_t{7}}}};
+      for (const absl::Status& status : {RunKernel(registry_, gather, forward), RunKernel(registry_, grad, backward)}) {
+        EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange);
+        EXPECT_THAT(
+            std::string(status.message()),
+            AllOf(HasSubstr("id " + std::to_string(static_cast<int64_t>(id)) + " at position 2"), HasSubstr("[0, 7)")));
+      }
+    }
+  }
+}
+
 TEST_F(KernelErrors, AllLabelsIgnoredIsALossOfZero) {
   const KernelSpec loss{"softmax_cross_entropy", {F32({2, 3}), I32({2})}, {F32({})}};
   OperandMemory memory({{F32({2, 3}), {1, 2, 3, 4, 5, 6}}, {I32({2}), {-100, -100}}, {F32({}), {5}}});

@@ -1,5 +1,6 @@
 #include "tests/kernels/run_kernel.h"
 
+#include "kernels/base/elements.h"
 #include "kernels/base/status_macros.h"
 #include "kernels/cpu/cpu_kernels.h"
 
@@ -9,28 +10,14 @@ OperandMemory::OperandMemory(const std::vector<RefTensor>& operands, int64_t off
   for (const RefTensor& tensor : operands) {
     types_.push_back(tensor.type);
     // Never empty, so that operands without elements have addresses too.
-    buffers_.emplace_back(static_cast<size_t>(tensor.type.bytes() + (offset + 1) * 4));
-    void* const address = buffers_.back().data() + offset * 4;
-    addresses_.push_back(address);
-    for (size_t i = 0; i < tensor.values.size(); ++i) {
-      if (tensor.type.dtype == DType::kFloat32) {
-        static_cast<float*>(address)[i] = static_cast<float>(tensor.values[i]);
-      } else {
-        static_cast<int32_t*>(address)[i] = static_cast<int32_t>(tensor.values[i]);
-      }
-    }
+    const int64_t element = Info(tensor.type.dtype).bytes;
+    buffers_.emplace_back(static_cast<size_t>(tensor.type.bytes() + (offset + 1) * element));
+    addresses_.push_back(buffers_.back().data() + offset * element);
+    StoreElements(tensor.values, {addresses_.back(), tensor.type});
   }
 }
 
-std::vector<double> OperandMemory::Values(size_t i) const {
-  const size_t count = static_cast<size_t>(types_[i].num_elements());
-  if (types_[i].dtype == DType::kFloat32) {
-    const float* const data = static_cast<const float*>(addresses_[i]);
-    return std::vector<double>(data, data + count);
-  }
-  const int32_t* const data = static_cast<const int32_t*>(addresses_[i]);
-  return std::vector<double>(data, data + count);
-}
+std::vector<double> OperandMemory::Values(size_t i) const { return LoadElements({addresses_[i], types_[i]}); }
 
 std::string OperandMemory::Bits(size_t i) const {
   return std::string(static_cast<const char*>(addresses_[i]), static_cast<size_t>(types_[i].bytes()));

@@ -109,6 +109,16 @@ void AddMovement(Cases& cases) {
   cases.push_back({"concat", {F32({2, 3})}, {{"axis", int64_t{1}}}});
 }
 
+// The ids of the test lie below the last extent of the table.
+void AddGathers(Cases& cases) {
+  for (const DType id : {DType::kInt32, DType::kInt64}) {
+    cases.push_back({"gather", {F32({4}), {id, {7}}}, {}});
+    cases.push_back({"gather", {F32({3, 2}), {id, {5}}}, {}});
+    cases.push_back({"gather", {F32({3, 2}), {id, {}}}, {}});
+    cases.push_back({"gather", {F32({5, 2, 3}), {id, {2, 4}}}, {}});
+  }
+}
+
 }  // namespace
 
 std::vector<GradientCase> GradientCases() {
@@ -119,6 +129,7 @@ std::vector<GradientCase> GradientCases() {
   AddReductions(cases);
   AddNormalizations(cases);
   AddMovement(cases);
+  AddGathers(cases);
   return cases;
 }
 

@@ -27,7 +27,7 @@ double Draw(std::mt19937& random) {
 RefTensor DrawTensor(const TensorType& type, int64_t classes, std::mt19937& random) {
   RefTensor tensor{type, {}};
   for (int64_t i = 0; i < type.num_elements(); ++i) {
-    const bool label = type.dtype == DType::kInt32;
+    const bool label = !Info(type.dtype).floating;
     tensor.values.push_back(label ? std::uniform_int_distribution<int>(0, static_cast<int>(classes) - 1)(random)
                                   : Draw(random));
   }

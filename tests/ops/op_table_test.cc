@@ -27,7 +27,7 @@ struct GoodCase {
 std::vector<GoodCase> GoodCases() {
   const TensorType x = F32({8, 4});
   const TensorType scalar = F32({});
-  const Types movable = {x, I32({8, 4})};
+  const Types movable = {x, I32({8, 4}), {DType::kInt64, {8, 4}}, {DType::kBool, {8, 4}}};
   const std::string all_steps = "bias+residual+relu+gelu_tanh+gelu_erf+tanh+sigmoid";
   std::vector<GoodCase> cases = {
       {"matmul", {F32({8, 3}), F32({3, 4})}, {}, {x}},
@@ -53,6 +53,10 @@ std::vector<GoodCase> GoodCases() {
       {"layer_norm_grad_x", {x, x, F32({4})}, {}, {x}},
       {"layer_norm_grad_gamma", {x, x}, {{"eps", 1e-6}, {"group", int64_t{2}}}, {F32({4})}},
       {"layer_norm_grad_gamma", {F32({2, 8, 4}), F32({2, 8, 4})}, {}, {F32({4})}},
+      {"gather", {F32({9, 4}), I32({8})}, {}, {x}},
+      {"gather", {{DType::kBool, {9}}, {DType::kInt64, {8, 4}}}, {}, {{DType::kBool, {8, 4}}}},
+      {"gather_grad", {x, I32({8})}, {{"rows", int64_t{9}}, {"group", int64_t{2}}}, {F32({9, 4})}},
+      {"gather_grad", {x, {DType::kInt64, {8, 4}}}, {{"rows", int64_t{9}}}, {F32({9})}},
       {"micro_batch_slice", {F32({32, 4})}, {{"count", int64_t{4}}}, {x}},
       {"micro_batch_slice", {F32({8, 8})}, {{"axis", int64_t{1}}, {"count", int64_t{2}}}, {x}},
       {"micro_batch_merge", {scalar}, {{"reduce", std::string("sum")}, {"count", int64_t{4}}}, {scalar}},

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "kernels/base/elements.h"
 #include "kernels/base/status_macros.h"
 #include "passes/copy_parameter_nodes.h"
 #include "passes/differentiate.h"
@@ -20,7 +21,7 @@ std::vector<double> Draw(const std::string& name, const TensorType& type, int cl
   std::vector<double> values(static_cast<size_t>(type.num_elements()));
   std::uniform_real_distribution<float> real(-0.5f, 0.5f);
   for (double& value : values) {
-    value = type.dtype == DType::kInt32 ? static_cast<double>(random() % static_cast<unsigned>(classes)) : real(random);
+    value = Info(type.dtype).floating ? real(random) : static_cast<double>(random() % static_cast<unsigned>(classes));
   }
   return values;
 }
@@ -35,13 +36,7 @@ bool IsState(const std::string& parameter) {
 
 Tensor ToTensor(const TensorType& type, const std::vector<double>& values) {
   Tensor tensor(type);
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (type.dtype == DType::kInt32) {
-      tensor.data<int32_t>()[i] = static_cast<int32_t>(values[i]);
-    } else {
-      tensor.data<float>()[i] = static_cast<float>(values[i]);
-    }
-  }
+  StoreElements(values, tensor.view());
   return tensor;
 }
 

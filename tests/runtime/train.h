@@ -43,7 +43,7 @@ struct Network {
 // The module for a whole batch of `batch` rows under `layout`.
 Module BuildModule(const Network& network, int batch, const Layout& layout);
 
-// Runs `steps` steps on inputs and initial values drawn from fixed seeds (i32 inputs: labels in [0, classes)).
+// Runs `steps` steps on inputs and initial values drawn from fixed seeds (integers: labels in [0, classes)).
 absl::StatusOr<Trained> TrainPipelined(const Network& network, int batch, int steps, int classes, const Layout& layout);
 
 // The same in double, by plain loops over the whole batch at once: no micro-batches, no stages, no kernels of ours.

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "kernels/base/elements.h"
 #include "kernels/base/status_macros.h"
 #include "passes/ir/parse.h"
 
@@ -32,13 +33,7 @@ absl::StatusOr<float> SmallSession::Step(const std::vector<std::vector<double>>&
     tensors.emplace_back(program_->inputs[i]);
     PIPELOOM_CHECK(static_cast<int64_t>(inputs[i].size()) == program_->inputs[i].num_elements(), "input ", i, " has ",
                    inputs[i].size(), " elements");
-    for (size_t j = 0; j < inputs[i].size(); ++j) {
-      if (program_->inputs[i].dtype == DType::kInt32) {
-        tensors[i].data<int32_t>()[j] = static_cast<int32_t>(inputs[i][j]);
-      } else {
-        tensors[i].data<float>()[j] = static_cast<float>(inputs[i][j]);
-      }
-    }
+    StoreElements(inputs[i], tensors[i].view());
   }
   for (Tensor& tensor : tensors) views.push_back(tensor.view());
   std::vector<Tensor> results;

@@ -17,7 +17,8 @@ class SmallSession {
   // `text` is a module in the text form.
   static absl::StatusOr<SmallSession> Start(const std::string& text, SessionOptions options = {});
 
-  // A step; inputs in order, each with all its elements (f32 or i32 as the program says). The first scalar output.
+  // A step; inputs in order, each with all its elements (numbers of the types that the program says). The first scalar
+  // output.
   absl::StatusOr<float> Step(const std::vector<std::vector<double>>& inputs);
   absl::Status Write(const std::string& parameter, const std::vector<float>& values);
   std::vector<float> Read(const std::string& parameter) const;  // ends the process where there is none
