@@ -1,5 +1,7 @@
 #include "tests/transport/conformance.h"
 
+#include <unistd.h>
+
 #include <exception>
 #include <thread>
 
@@ -7,10 +9,10 @@
 #include "kernels/base/status_macros.h"
 #include "kernels/transport/in_process.h"
 #include "kernels/transport/mpi.h"
+#include "kernels/transport/shm.h"
 #include "tests/transport/process_group.h"
 
 namespace pipeloom {
-
 namespace {
 
 constexpr std::chrono::seconds kStart(60);
@@ -21,6 +23,34 @@ absl::StatusOr<std::vector<std::unique_ptr<Transport>>> MakeMpiRank(int size) {
   ASSIGN_OR_RETURN(std::unique_ptr<Transport> mine, MakeMpiTransport(kStart));
   const int rank = mine->rank().value();
   transports[rank] = std::move(mine);
+  return transports;
+}
+
+ShmWorld ShmRank(int rank, int size, const std::string& file) {
+  return {RankId(rank), size, absl::StrCat("file:", file), kStart};
+}
+
+absl::StatusOr<std::vector<std::unique_ptr<Transport>>> MakeShmProcess(int size) {
+  std::vector<std::unique_ptr<Transport>> transports(size);
+  const int rank = ProcessGroup::Get()->rank();
+  ASSIGN_OR_RETURN(transports[rank], MakeShmTransport(ShmRank(rank, size, ProcessGroup::Get()->SharedPath("shm"))));
+  return transports;
+}
+
+// Each rank waits for the others to come, so each is made by a thread.
+absl::StatusOr<std::vector<std::unique_ptr<Transport>>> MakeShmThreads(int size) {
+  const std::string file = absl::StrCat(::testing::TempDir(), "/shm_conformance.", getpid());
+  std::vector<absl::StatusOr<std::unique_ptr<Transport>>> made(size);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < size; ++rank) {
+    threads.emplace_back([&, rank] { made[rank] = MakeShmTransport(ShmRank(rank, size, file)); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::vector<std::unique_ptr<Transport>> transports;
+  for (auto& transport : made) {
+    RETURN_IF_ERROR(transport.status());
+    transports.push_back(*std::move(transport));
+  }
   return transports;
 }
 
@@ -35,9 +65,10 @@ class MpiEnvironment : public ::testing::Environment {
 }  // namespace
 
 std::vector<TransportCase> TransportCases() {
-  if (ProcessGroup::Get() != nullptr) return {{"mpi", MakeMpiRank}};
+  if (ProcessGroup::Get() != nullptr) return {{"mpi", MakeMpiRank}, {"shm", MakeShmProcess}};
   return {
       {"in_process", MakeInProcessTransports},
+      {"shm", MakeShmThreads},
   };
 }
 

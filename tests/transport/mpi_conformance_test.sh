@@ -1,5 +1,5 @@
 #!/bin/bash
-# Runs the conformance suite over MPI, one process a rank:
+# Runs the conformance suite with one process a rank, for the transports that GTEST_FILTER leaves:
 #   mpi_conformance_test.sh <test binary> <sizes> [<mpirun option>...]
 set -euo pipefail
 

@@ -49,7 +49,7 @@ ProcessGroup* ProcessGroup::Make() {
   void* const memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   PIPELOOM_CHECK(memory != MAP_FAILED, path, ": ", std::strerror(errno));
   close(file);
-  return new ProcessGroup(rank, size, static_cast<Shared*>(memory));
+  return new ProcessGroup(rank, size, path, static_cast<Shared*>(memory));
 }
 
 std::atomic<int64_t>& ProcessGroup::counter(int number) {

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -22,6 +24,8 @@ class ProcessGroup {
   int rank() const { return rank_; }
   int size() const { return size_; }
   std::atomic<int64_t>& counter(int number);
+  // A path that is the same in all processes, and new.
+  std::string SharedPath(const std::string& name) const { return path_ + "." + name; }
 
   // Waits for all processes, and sets the counters to 0.
   void BeginTest();
@@ -31,12 +35,14 @@ class ProcessGroup {
  private:
   struct Shared;
 
-  ProcessGroup(int rank, int size, Shared* shared) : rank_(rank), size_(size), shared_(shared) {}
+  ProcessGroup(int rank, int size, std::string path, Shared* shared)
+      : rank_(rank), size_(size), path_(std::move(path)), shared_(shared) {}
   static ProcessGroup* Make();
   void Barrier(const std::function<void()>& drive);
 
   const int rank_;
   const int size_;
+  const std::string path_;  // of the memory that the processes share
   Shared* const shared_;
   int64_t barriers_ = 0;
 };
