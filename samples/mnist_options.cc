@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <system_error>
 #include <vector>
@@ -14,8 +15,16 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/base/status_macros.h"
+#include "plugin/launch/launch.h"
+#include "plugin/runtime/session.h"
 
-ABSL_FLAG(int32_t, stages, 2, "Stages of the pipeline, each a thread; the network's cells are spread over them.");
+ABSL_FLAG(int32_t, stages, 2, "Stages of the pipeline, each a rank; the network's cells are spread over them.");
+ABSL_FLAG(std::string, transport, pipeloom::LaunchOptions().transport,
+          "What the stages are. threads: threads of this process. mpi, shm: processes; they are started with mpirun "
+          "unless a launcher has done so. auto: processes if mpirun started more than one, else threads.");
+ABSL_FLAG(int32_t, deadline,
+          std::chrono::duration_cast<std::chrono::seconds>(pipeloom::SessionOptions().deadline).count(),
+          "Seconds that a stage waits for another one before all end.");
 ABSL_FLAG(int32_t, micro_batches, 4, "Micro-batches that a batch is divided into.");
 ABSL_FLAG(int32_t, batch_size, 32, "Digits a step.");
 ABSL_FLAG(std::string, schedule, "1f1b", "Order of the micro-batches on the stages: gpipe, 1f1b or interleaved.");
@@ -87,17 +96,22 @@ absl::Status Check(const MnistOptions& options) {
   RETURN_IF_ERROR(CheckAtLeast("micro_batches", options.micro_batches, 1));
   RETURN_IF_ERROR(CheckAtLeast("epochs", options.epochs, 0));
   RETURN_IF_ERROR(CheckAtLeast("steps", options.steps, -1));
+  RETURN_IF_ERROR(CheckAtLeast("deadline", options.deadline, 1));
   if (options.optimizer != "sgd" && options.optimizer != "adam") {
     return absl::InvalidArgumentError(
         absl::StrCat("--optimizer=", options.optimizer, " is unknown; choose one of sgd, adam"));
   }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckOutputs(const MnistOptions& options) {
   RETURN_IF_ERROR(CheckCanWrite("losses_out", options.losses_out));
   RETURN_IF_ERROR(CheckCanWrite("weights_out", options.weights_out));
   RETURN_IF_ERROR(CheckCanReplace("weights_out", options.weights_out));
   return CheckAreTwoFiles(options);
 }
-
-}  // namespace
 
 absl::StatusOr<MnistOptions> ReadOptions(int argc, char** argv, const std::string& working_directory,
                                          const std::string& digits) {
@@ -112,6 +126,8 @@ absl::StatusOr<MnistOptions> ReadOptions(int argc, char** argv, const std::strin
   }
   MnistOptions options;
   options.stages = absl::GetFlag(FLAGS_stages);
+  options.transport = absl::GetFlag(FLAGS_transport);
+  options.deadline = absl::GetFlag(FLAGS_deadline);
   options.micro_batches = absl::GetFlag(FLAGS_micro_batches);
   options.batch_size = absl::GetFlag(FLAGS_batch_size);
   options.schedule = absl::GetFlag(FLAGS_schedule);

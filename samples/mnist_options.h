@@ -11,6 +11,8 @@ namespace pipeloom {
 // The command line of mnist_pipeline; the flags in mnist_options.cc have the defaults and say what each is.
 struct MnistOptions {
   int stages;
+  std::string transport;
+  int deadline;  // seconds
   int micro_batches;
   int batch_size;
   std::string schedule;
@@ -28,9 +30,12 @@ struct MnistOptions {
 
 // Reads the command line; ends the process for --help and for flags that do not parse. Paths are taken relative to
 // `working_directory` ("": that of the process); `digits` is the data folder where none is given. InvalidArgument for
-// values that cannot be and for files that could not be written at the end.
+// values that cannot be.
 absl::StatusOr<MnistOptions> ReadOptions(int argc, char** argv, const std::string& working_directory,
                                          const std::string& digits);
+
+// Refuses files that could not be written at the end; for the rank that writes them.
+absl::Status CheckOutputs(const MnistOptions& options);
 
 }  // namespace pipeloom
 

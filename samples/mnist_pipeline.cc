@@ -3,9 +3,10 @@
 //   stage 0: flatten, layer1, relu1  |  stage 1: layer2, relu2, layer3, loss
 //
 // A batch is divided into micro-batches, so that both stages have work at the same time. The losses and the weights
-// are the same, bit for bit, for every number of stages and every schedule.
+// are the same, bit for bit, for every number of stages, every schedule, and for stages that are threads or processes.
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -13,6 +14,7 @@
 #include <numeric>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -20,6 +22,7 @@
 #include "kernels/base/status_macros.h"
 #include "plugin/cells/batches.h"
 #include "plugin/cells/trainer.h"
+#include "plugin/launch/launch.h"
 #include "samples/mnist_network.h"
 #include "samples/mnist_options.h"
 #include "samples/training_log.h"
@@ -27,7 +30,8 @@
 namespace pipeloom {
 namespace {
 
-absl::StatusOr<std::unique_ptr<Trainer>> MakeTrainer(const MnistOptions& options) {
+absl::StatusOr<std::unique_ptr<Trainer>> MakeTrainer(const MnistOptions& options,
+                                                     std::unique_ptr<Transport> transport) {
   auto network = std::make_shared<Network>();
   network->SetSeed(options.seed);
 
@@ -39,20 +43,33 @@ absl::StatusOr<std::unique_ptr<Trainer>> MakeTrainer(const MnistOptions& options
   TrainerOptions trainer_options;
   trainer_options.stages = options.stages;
   trainer_options.schedule = options.schedule;
+  trainer_options.deadline = std::chrono::seconds(options.deadline);
   trainer_options.dump_dir = options.dump_dir;
+  trainer_options.output_broadcast = true;  // rank 0 counts the digits that the last stage reads
+  trainer_options.configuration = {{"batch_size", absl::StrCat(options.batch_size)},
+                                   {"epochs", absl::StrCat(options.epochs)},
+                                   {"steps", absl::StrCat(options.steps)},
+                                   {"seed", absl::StrCat(options.seed)},
+                                   {"lr", absl::StrCat(options.lr)},
+                                   {"optimizer", options.optimizer}};
   if (options.optimizer == "adam") {
-    return Trainer::Create(pipeline, Adam(network->TrainableParams(), options.lr), trainer_options);
+    return Trainer::Create(pipeline, Adam(network->TrainableParams(), options.lr), trainer_options,
+                           std::move(transport));
   }
-  return Trainer::Create(pipeline, SGD(network->TrainableParams(), options.lr), trainer_options);
+  return Trainer::Create(pipeline, SGD(network->TrainableParams(), options.lr), trainer_options, std::move(transport));
 }
 
-absl::Status TrainEpochs(const MnistOptions& options, const MnistDataset& digits, Trainer& trainer) {
+absl::Status TrainEpochs(const MnistOptions& options, const MnistDataset& digits, Trainer& trainer,
+                         const World& world) {
   const int64_t steps_an_epoch = digits.size() / options.batch_size;
   MnistBatch batch(digits, options.batch_size);
   // What can be refused is refused here, before the first step.
   RETURN_IF_ERROR(trainer.CompileStep({batch.images.view(), batch.labels.view()}));
   RETURN_IF_ERROR(trainer.CompilePredict({batch.images.view()}));
-  ASSIGN_OR_RETURN(TrainingLog log, TrainingLog::Open(options.losses_out));
+  TrainingLog log = TrainingLog::Silent();
+  if (world.rank == RankId(0)) {
+    ASSIGN_OR_RETURN(log, TrainingLog::Open(options.losses_out, /*draws_bar=*/!world.has_processes));
+  }
 
   int64_t steps_left = options.steps >= 0 ? options.steps : steps_an_epoch * options.epochs;
   for (int epoch = 0; epoch < options.epochs && steps_left > 0; ++epoch) {
@@ -104,7 +121,9 @@ absl::Status CheckTestSet(const MnistDataset& training, const MnistDataset& test
   return absl::OkStatus();
 }
 
-absl::Status Run(const MnistOptions& options) {
+absl::Status Run(const MnistOptions& options, World& world) {
+  const bool reports = world.rank == RankId(0);
+  if (reports) RETURN_IF_ERROR(CheckOutputs(options));
   ASSIGN_OR_RETURN(const MnistDataset training, LoadMnist(options.data_dir + "/train", "train"));
   ASSIGN_OR_RETURN(const MnistDataset test, LoadMnist(options.data_dir + "/test", "t10k"));
   if (options.batch_size > training.size()) {
@@ -112,10 +131,11 @@ absl::Status Run(const MnistOptions& options) {
                                                    training.size(), " training digits; give a smaller one"));
   }
   RETURN_IF_ERROR(CheckTestSet(training, test));
-  ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer, MakeTrainer(options));
-  RETURN_IF_ERROR(TrainEpochs(options, training, *trainer));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer, MakeTrainer(options, std::move(world.transport)));
+  RETURN_IF_ERROR(TrainEpochs(options, training, *trainer, world));
   if (!options.weights_out.empty()) RETURN_IF_ERROR(trainer->SaveCheckpoint(options.weights_out));
   ASSIGN_OR_RETURN(const int64_t right, CountRight(options, test, *trainer));
+  if (!reports) return absl::OkStatus();
   std::printf("test accuracy is %.4f (%lld of %lld digits)\n",
               static_cast<double>(right) / static_cast<double>(test.size()), static_cast<long long>(right),
               static_cast<long long>(test.size()));
@@ -136,14 +156,18 @@ std::string WorkingDirectory() {
   return typed_in != nullptr ? typed_in : "";
 }
 
+absl::Status Start(int argc, char** argv, World& world) {
+  ASSIGN_OR_RETURN(const MnistOptions options, ReadOptions(argc, argv, WorkingDirectory(), DigitsFolder()));
+  ASSIGN_OR_RETURN(world,
+                   JoinWorld(argc, argv, {options.transport, options.stages, std::chrono::seconds(options.deadline)}));
+  return Run(options, world);
+}
+
 }  // namespace
 }  // namespace pipeloom
 
 int main(int argc, char** argv) {
-  const absl::StatusOr<pipeloom::MnistOptions> options =
-      pipeloom::ReadOptions(argc, argv, pipeloom::WorkingDirectory(), pipeloom::DigitsFolder());
-  const absl::Status status = options.ok() ? pipeloom::Run(*options) : options.status();
-  if (status.ok()) return 0;
-  std::fprintf(stderr, "mnist_pipeline: %s\n", std::string(status.message()).c_str());
-  return 1;
+  pipeloom::World world;
+  const absl::Status status = pipeloom::Start(argc, argv, world);
+  return pipeloom::EndRank(status, "mnist_pipeline", world);
 }

@@ -14,10 +14,10 @@ constexpr int64_t kBarWidth = 40;
 
 }  // namespace
 
-absl::StatusOr<TrainingLog> TrainingLog::Open(const std::string& losses_path) {
+absl::StatusOr<TrainingLog> TrainingLog::Open(const std::string& losses_path, bool draws_bar) {
   TrainingLog log;
   log.path_ = losses_path;
-  log.bar_ = isatty(STDOUT_FILENO) == 1;
+  log.bar_ = draws_bar && isatty(STDOUT_FILENO) == 1;
   if (losses_path.empty()) return log;
   log.losses_.reset(std::fopen(losses_path.c_str(), "w"));
   if (log.losses_ == nullptr) return absl::ErrnoToStatus(errno, absl::StrCat("cannot create ", losses_path));
@@ -25,7 +25,14 @@ absl::StatusOr<TrainingLog> TrainingLog::Open(const std::string& losses_path) {
   return log;
 }
 
+TrainingLog TrainingLog::Silent() {
+  TrainingLog log;
+  log.silent_ = true;
+  return log;
+}
+
 absl::Status TrainingLog::Step(int epoch, int64_t step, int64_t steps, float loss) {
+  if (silent_) return absl::OkStatus();
   // Nine digits tell any two floats apart.
   if (losses_ != nullptr && std::fprintf(losses_.get(), "%.9g\n", loss) < 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", path_));

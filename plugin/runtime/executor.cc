@@ -67,16 +67,16 @@ absl::Status Executor::Run(absl::Span<const TensorView> inputs, absl::Span<const
 }
 
 absl::Status Executor::Failed(const Action& action, const absl::Status& status) {
-  const std::string place = absl::StrCat("step ", step_, ", rank ", rank_.value(), ", ", ActionToString(action),
-                                         running_ == nullptr ? "" : absl::StrCat(", ", running_->place));
-  if (const absl::Status failure = transport_.failure(); !failure.ok()) {
-    if (exchange_.failed_channel() != nullptr) waits_for_ = exchange_.failed_channel();
-    return Annotate(failure,
-                    absl::StrCat(place, waits_for_ == nullptr ? "" : absl::StrCat(", ", ChannelName(*waits_for_)),
-                                 ": ended with another rank"));
+  std::string place = absl::StrCat("step ", step_, ", rank ", rank_.value(), ", ", ActionToString(action),
+                                   running_ == nullptr ? "" : absl::StrCat(", ", running_->place));
+  if (status != transport_.failure()) {
+    const absl::Status own = Annotate(status, place);
+    transport_.Fail(own);
+    return own;
   }
-  transport_.Fail(Annotate(status, place));
-  return transport_.failure();
+  const ChannelSpec* channel = exchange_.failed_channel() != nullptr ? exchange_.failed_channel() : waits_for_;
+  if (channel != nullptr) absl::StrAppend(&place, ", ", ChannelName(*channel));
+  return Annotate(status, absl::StrCat(place, ": ended with another rank"));
 }
 
 // An exception is an error like any other: if it did not poison the transport, the other ranks would wait in vain.

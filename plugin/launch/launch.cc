@@ -1,0 +1,93 @@
+#include "plugin/launch/launch.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/status_macros.h"
+#include "kernels/transport/mpi.h"
+#include "kernels/transport/shm.h"
+#include "kernels/transport/stop_signal.h"
+#include "plugin/launch/placement.h"
+
+namespace pipeloom {
+namespace {
+
+// Becomes mpirun of this program; returns only where that cannot be.
+absl::Status RestartUnderMpirun(int argc, char** argv, const LaunchOptions& options) {
+  if (options.stages < 1) {
+    return absl::InvalidArgumentError(absl::StrCat("--transport=", options.transport,
+                                                   " starts a process a stage, but --stages=", options.stages,
+                                                   "; give at least 1"));
+  }
+  std::vector<std::string> command = {"mpirun", "-n", absl::StrCat(options.stages),
+                                      "--oversubscribe",  // there may be fewer cores than ranks
+                                      "--bind-to",
+                                      "none",  // a rank may have several compute threads
+                                      // How long ranks have to say where they were, in seconds, when one has failed.
+                                      "--mca", "odls_base_sigkill_timeout", "5"};
+  if (geteuid() == 0) command.emplace_back("--allow-run-as-root");
+  command.emplace_back("/proc/self/exe");
+  char program[4096];
+  const ssize_t length = readlink("/proc/self/exe", program, sizeof(program));
+  if (length > 0 && length < static_cast<ssize_t>(sizeof(program))) {
+    command.back().assign(program, static_cast<size_t>(length));
+  }
+  command.insert(command.end(), argv + 1, argv + argc);
+  std::vector<char*> arguments;
+  for (std::string& argument : command) arguments.push_back(argument.data());
+  arguments.push_back(nullptr);
+  std::fflush(nullptr);
+  setenv(kRestartedVariable, "1", /*overwrite=*/1);
+  execvp(arguments[0], arguments.data());
+  if (errno == ENOENT) {
+    return absl::NotFoundError(absl::StrCat("--transport=", options.transport,
+                                            " starts this program again under mpirun, which is not there; install Open "
+                                            "MPI (openmpi-bin), or use --transport=threads"));
+  }
+  return absl::ErrnoToStatus(errno, "cannot start mpirun");
+}
+
+}  // namespace
+
+absl::StatusOr<World> JoinWorld(int argc, char** argv, const LaunchOptions& options) {
+  ASSIGN_OR_RETURN(const Placement placement,
+                   PlaceRanks(options.transport, [](const char* name) -> const char* { return std::getenv(name); }));
+  World world;
+  world.deadline = options.deadline;
+  switch (placement.kind) {
+    case Placement::Kind::kThreads:
+      return world;
+    case Placement::Kind::kRestart:
+      return RestartUnderMpirun(argc, argv, options);
+    case Placement::Kind::kShm: {
+      ASSIGN_OR_RETURN(world.transport, MakeShmTransport({RankId(placement.rank), placement.size, placement.rendezvous,
+                                                          options.deadline}));
+      break;
+    }
+    case Placement::Kind::kMpi:
+      ASSIGN_OR_RETURN(world.transport, MakeMpiTransport(options.deadline));
+      world.over_mpi = true;
+      break;
+  }
+  world.rank = world.transport->rank();
+  world.size = world.transport->size();
+  world.has_processes = true;
+  EndWaitsOnSigterm();
+  return world;
+}
+
+int EndRank(absl::Status status, const std::string& program, const World& world) {
+  if (status.ok() && world.over_mpi) status = FinalizeMpi(world.deadline);
+  if (status.ok()) return 0;
+  const std::string of_rank = world.size > 1 ? absl::StrCat("rank ", world.rank.value(), ": ") : "";
+  std::fprintf(stderr, "%s: %s%s\n", program.c_str(), of_rank.c_str(), std::string(status.message()).c_str());
+  if (world.over_mpi) LeaveMpi(1);
+  return 1;
+}
+
+}  // namespace pipeloom
