@@ -1,6 +1,7 @@
 #include "tests/testlib/random_graph.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -313,6 +314,14 @@ std::vector<int> RandomStages(RandomChoice& choice, int cells, int stages) {
   for (int stage = 1; stage < stages; ++stage) {
     first = choice.Between(first + 1, cells - (stages - stage));
     std::fill(stage_of.begin() + first, stage_of.end(), stage);
+  }
+  return stage_of;
+}
+
+std::vector<int> RandomStagesWithReturns(RandomChoice& choice, int cells, int stages) {
+  std::vector<int> stage_of = RandomStages(choice, cells, stages);
+  for (int i = cells - 1; i > 0; --i) {
+    std::swap(stage_of[static_cast<size_t>(i)], stage_of[static_cast<size_t>(choice.Below(i + 1))]);
   }
   return stage_of;
 }

@@ -42,6 +42,8 @@ class RandomChoice {
 
 // A stage for each of `cells` cells, in order, each stage with at least one; uneven.
 std::vector<int> RandomStages(RandomChoice& choice, int cells, int stages);
+// The same in any order, so that values go back to lower stages.
+std::vector<int> RandomStagesWithReturns(RandomChoice& choice, int cells, int stages);
 
 }  // namespace pipeloom
 
