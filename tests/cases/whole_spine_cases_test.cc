@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <memory>
 #include <numeric>
+#include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -13,10 +15,13 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "passes/schedule/schedule_table.h"
+#include "passes/schedule/simulate.h"
 #include "passes/schedule/verify_schedule.h"
 #include "plugin/cells/layers.h"
 #include "plugin/cells/losses.h"
 #include "plugin/cells/trainer.h"
+#include "tests/runtime/train.h"
+#include "tests/testlib/random_graph.h"
 #include "tests/testlib/small_session.h"
 
 namespace pipeloom {
@@ -233,6 +238,147 @@ graph @step(%x: f32[1,1] {batch_axis=0}, %t: f32[1,1] {batch_axis=0}) -> (%loss 
   };
   EXPECT_TRUE(verify(4).ok()) << verify(4);
   EXPECT_THAT(verify(3).message(), HasSubstr("a free slot of forward edge 0 -> 1 (slots: 3, released after"));
+}
+
+// ----- interleaved
+
+// Six cells, dealt out to three stages in turn: six chunks.
+Network SixCells() {
+  Network network;
+  network.text = R"(
+graph @step(%x: f32[{rows},5] {batch_axis=0}, %t: f32[{rows},5] {batch_axis=0}) -> (%loss {reduce="{reduce}"}) {
+)";
+  std::string nodes;
+  for (int i = 0; i < 6; ++i) {
+    absl::StrAppend(&network.text, "  %w", i, " = param \"w", i, "\" : f32[5,5]\n");
+    absl::StrAppend(&nodes, "  %a", i, " = matmul(%", i == 0 ? "x" : absl::StrCat("h", i - 1), ", %w", i,
+                    ") : f32[{rows},5]  // cell", i, ", forward\n  %h", i, " = tanh(%a", i,
+                    ") : f32[{rows},5]  // cell", i, ", forward\n");
+    network.cells.push_back(absl::StrCat("cell", i));
+    network.parameters.push_back(absl::StrCat("w", i));
+  }
+  absl::StrAppend(&network.text, nodes, "  %loss = mse(%h5, %t) : f32[]  // forward\n} update sgd {lr=0.1}\n");
+  return network;
+}
+
+TEST(WholeSpineCases, interleaved_fewer_micro_batches_than_stages) {
+  const Network network = SixCells();
+  for (const int micro_batches : {1, 2, 3}) {
+    const int batch = 2 * micro_batches;
+    const auto one = TrainPipelined(network, batch, 3, 1, {1, "1f1b", micro_batches});
+    ASSERT_TRUE(one.ok()) << one.status();
+    const Layout dealt{3, "interleaved", micro_batches, {0, 1, 2, 0, 1, 2}};
+    const auto program = Compile(BuildModule(network, batch, dealt), {});
+    ASSERT_TRUE(program.ok()) << program.status();
+    EXPECT_EQ(program->schedule.chunks(), 6);
+    const auto three = TrainPipelined(network, batch, 3, 1, dealt);
+    ASSERT_TRUE(three.ok()) << three.status();
+    EXPECT_TRUE(*three == *one) << micro_batches << " micro-batches";
+  }
+}
+
+TEST(WholeSpineCases, interleaved_runs_what_1f1b_runs) {
+  for (uint64_t seed = 1000; seed < 1020; ++seed) {
+    const RandomGraph graph = MakeRandomGraph(seed);
+    const Network network{graph.text, graph.cells, graph.parameters};
+    const int batch = graph.rows * graph.micro_batches;
+    RandomChoice choice(seed);
+    const std::vector<int> in_order = RandomStages(choice, static_cast<int>(graph.cells.size()), 3);
+    const auto by_1f1b = TrainPipelined(network, batch, 2, graph.classes, {3, "1f1b", graph.micro_batches, in_order});
+    ASSERT_TRUE(by_1f1b.ok()) << by_1f1b.status() << " of seed " << seed;
+    // On the same stages, and dealt out in turn.
+    for (const std::vector<int>& stages : {in_order, std::vector<int>()}) {
+      const auto interleaved =
+          TrainPipelined(network, batch, 2, graph.classes, {3, "interleaved", graph.micro_batches, stages});
+      ASSERT_TRUE(interleaved.ok()) << interleaved.status() << " of seed " << seed;
+      EXPECT_TRUE(*interleaved == *by_1f1b) << "seed " << seed;
+    }
+  }
+}
+
+// The two ranks are each other's next and previous one, twice.
+TEST(WholeSpineCases, two_ranks_two_chunks_rendezvous) {
+  std::vector<CommunicationEdge> edges;
+  std::vector<ChannelCredits> one_slot;
+  for (int chunk = 0; chunk < 3; ++chunk) {
+    edges.push_back({ChunkId(chunk), ChunkId(chunk + 1), true});
+    edges.push_back({ChunkId(chunk + 1), ChunkId(chunk), false});
+  }
+  for (int micro_batches = 1; micro_batches <= 16; ++micro_batches) {
+    const auto schedule = MakeSchedule("interleaved", 2, micro_batches, 2);
+    ASSERT_TRUE(schedule.ok()) << schedule.status();
+    EXPECT_TRUE(VerifySchedule(*schedule, edges, one_slot).ok()) << micro_batches << " micro-batches";
+  }
+  auto session = SmallSession::Start(R"(
+pipeline {micro_batches=3, schedule="interleaved", stages=2}
+stage "a" = 0
+stage "b" = 1
+stage "c" = 0
+stage "d" = 1
+
+graph @step(%x: f32[1,1] {batch_axis=0}, %t: f32[1,1] {batch_axis=0}) -> (%loss {reduce="sum"}) {
+  %w1 = param "w1" : f32[1,1]
+  %w2 = param "w2" : f32[1,1]
+  %w3 = param "w3" : f32[1,1]
+  %w4 = param "w4" : f32[1,1]
+  %h1 = matmul(%x, %w1) : f32[1,1]  // a, forward
+  %h2 = matmul(%h1, %w2) : f32[1,1]  // b, forward
+  %h3 = matmul(%h2, %w3) : f32[1,1]  // c, forward
+  %y = matmul(%h3, %w4) : f32[1,1]  // d, forward
+  %loss = mse(%y, %t) : f32[]  // forward
+} update sgd {lr=0.0009765625}
+)");
+  ASSERT_TRUE(session.ok()) << session.status();
+  std::set<std::tuple<int, int, int>> channels;  // source, destination, tag
+  int sends = 0;
+  for (const RankProgram& rank : session->program().ranks) {
+    for (const RankChannel& channel : rank.channels) {
+      if (!channel.sends) continue;
+      ++sends;
+      channels.insert({channel.spec.source.value(), channel.spec.destination.value(), channel.spec.tag.value()});
+    }
+  }
+  EXPECT_EQ(sends, 6);
+  EXPECT_EQ(channels.size(), 6u) << "two values travel under one tag";
+  // y = 8 x with these weights; the loss is 64 (1 + 4 + 9) and d loss / d w is 2 * 64 * 14 / w.
+  ASSERT_TRUE(session->Write("w1", {1}).ok());
+  ASSERT_TRUE(session->Write("w2", {2}).ok());
+  ASSERT_TRUE(session->Write("w3", {4}).ok());
+  ASSERT_TRUE(session->Write("w4", {1}).ok());
+  const auto loss = session->Step({{1, 2, 3}, {0, 0, 0}});
+  ASSERT_TRUE(loss.ok()) << loss.status();
+  EXPECT_EQ(*loss, 64.0f * 14);
+  EXPECT_THAT(session->Read("w1"), ElementsAre(FloatEq(1 - 1.75f)));
+  EXPECT_THAT(session->Read("w2"), ElementsAre(FloatEq(2 - 1.75f / 2)));
+  EXPECT_THAT(session->Read("w3"), ElementsAre(FloatEq(4 - 1.75f / 4)));
+  EXPECT_THAT(session->Read("w4"), ElementsAre(FloatEq(1 - 1.75f)));
+}
+
+// (p - 1)(F + B) / v, where the ranks divide the micro-batches.
+TEST(WholeSpineCases, interleaved_bubble_as_formula) {
+  const ChunkCosts whole{2, 3, 1, 1};  // of a rank's share
+  int shapes = 0;
+  for (int ranks = 2; ranks <= 8; ++ranks) {
+    for (int chunks = 1; chunks <= 4; ++chunks) {
+      for (int micro_batches = ranks; micro_batches <= 16; micro_batches += ranks) {
+        const auto schedule = MakeSchedule("interleaved", ranks, micro_batches, chunks);
+        ASSERT_TRUE(schedule.ok()) << schedule.status();
+        ScheduleCosts costs;
+        costs.chunks.assign(static_cast<size_t>(ranks * chunks),
+                            {whole.forward / chunks, whole.input_gradient / chunks, whole.weight_gradient / chunks, 1});
+        for (int chunk = 0; chunk + 1 < ranks * chunks; ++chunk) {
+          costs.edges.push_back({{ChunkId(chunk), ChunkId(chunk + 1), true}, 0});
+          costs.edges.push_back({{ChunkId(chunk + 1), ChunkId(chunk), false}, 0});
+        }
+        const auto simulation = Simulate(*schedule, costs);
+        ASSERT_TRUE(simulation.ok()) << simulation.status();
+        EXPECT_NEAR(simulation->bubble[1], (ranks - 1) * (2 + 3 + 1.0) / chunks, 1e-9)
+            << ranks << " ranks, " << chunks << " chunks a rank, " << micro_batches << " micro-batches";
+        ++shapes;
+      }
+    }
+  }
+  EXPECT_EQ(shapes, 4 * (8 + 5 + 4 + 3 + 2 + 2 + 2));
 }
 
 }  // namespace
