@@ -105,6 +105,22 @@ TEST(ConceptsTest, Charts) {
   }
 }
 
+TEST(ConceptsTest, InterleavedOverMicroBatches) {
+  std::vector<std::vector<std::string>> rows;
+  for (const int micro_batches : {1, 3, 6, 9, 12, 15}) {
+    const Simulation plain = Simulated({"1f1b", 3, Even(3), micro_batches});
+    const Simulation interleaved = Simulated({"interleaved", 3, Even(6), micro_batches});
+    rows.push_back({absl::StrCat(micro_batches), OneDigit(plain.step_time), Idle(plain), Activations(plain),
+                    OneDigit(interleaved.step_time), Idle(interleaved), Activations(interleaved)});
+  }
+  ExpectInDocument(Table(
+      {"micro-batches", "step time, 1f1b", "idle", "activations", "step time, interleaved", "idle", "activations"},
+      rows));
+  const auto schedule = MakeSchedule("interleaved", 3, 3, 2);
+  ASSERT_TRUE(schedule.ok()) << schedule.status();
+  ExpectInDocument(absl::StrCat("```\n", ScheduleToString(*schedule), "```\n"));
+}
+
 TEST(ConceptsTest, StepOverSplits) {
   std::vector<std::vector<std::string>> rows;
   for (const std::vector<int>& layers : {std::vector<int>{4, 4, 4}, {5, 4, 3}, {3, 4, 5}, {6, 3, 3}, {8, 2, 2}}) {
