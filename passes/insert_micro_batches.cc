@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/status_macros.h"
+#include "passes/ir/op_table.h"
 #include "passes/parts.h"
 
 namespace pipeloom {
@@ -17,6 +18,28 @@ NodeInfo InfoOf(const Module& module, const Graph& graph, Phase phase, Rate rate
 }
 
 bool IsJoined(const Value& value) { return value.kind == Value::Kind::kSaved || value.kind == Value::Kind::kBoundary; }
+
+bool ReadsWholeStep(const Node& node) {
+  const OpDef* op = FindOp(node.op);
+  return op != nullptr && op->traits.whole_step;
+}
+
+// Tells what reads a whole step how many micro-batches that is.
+absl::StatusOr<bool> CountForWholeStep(Graph& graph, int count) {
+  bool changed = false;
+  for (const auto& node : graph.nodes()) {
+    if (!ReadsWholeStep(*node)) continue;
+    for (const Value* operand : node->operands) {
+      if (operand->kind == Value::Kind::kInput) continue;
+      return absl::InvalidArgumentError(absl::StrCat(node->op, " of cell ", node->info.cell, " reads %", operand->name,
+                                                     ", which is no input of the step; only those are known whole"));
+    }
+    Attribute& known = node->attributes["count"];
+    changed = changed || known != Attribute(int64_t{count});
+    known = int64_t{count};
+  }
+  return changed;
+}
 
 absl::StatusOr<bool> SliceInputs(const Module& module, Graph& graph) {
   const int count = module.config.micro_batches;
@@ -38,7 +61,7 @@ absl::StatusOr<bool> SliceInputs(const Module& module, Graph& graph) {
         graph.AddNode("micro_batch_slice", {input}, {{"axis", int64_t{axis}}, {"count", int64_t{count}}},
                       InfoOf(module, graph, phase, Rate::kMicro, ""), absl::StrCat(input->name, ".micro"), at++));
     for (const auto& node : graph.nodes()) {
-      if (node.get() == slice) continue;
+      if (node.get() == slice || ReadsWholeStep(*node)) continue;
       std::replace(node->operands.begin(), node->operands.end(), input, slice->results[0]);
     }
     changed = true;
@@ -147,10 +170,11 @@ absl::StatusOr<bool> InsertMicroBatches::Run(Module& module) const {
   for (auto& graph : module.graphs) graphs.push_back(graph.get());
   for (Graph* graph : graphs) {
     if (!graph->part) return absl::FailedPreconditionError("the module is not split; run split_stages first");
+    ASSIGN_OR_RETURN(const bool counted, CountForWholeStep(*graph, count));
     ASSIGN_OR_RETURN(const bool sliced, SliceInputs(module, *graph));
     ASSIGN_OR_RETURN(const bool accumulated, AccumulateGradients(module, *graph));
     ASSIGN_OR_RETURN(const bool merged, MergeOutputs(module, *graph));
-    changed = changed || sliced || accumulated || merged;
+    changed = changed || counted || sliced || accumulated || merged;
   }
   return changed;
 }
@@ -168,7 +192,7 @@ absl::Status InsertMicroBatches::CheckAfter(const Module& module) const {
       if (input->kind != Value::Kind::kInput || !input->batch_axis) continue;
       for (const auto& node : graph->nodes()) {
         const bool reads = std::count(node->operands.begin(), node->operands.end(), input) > 0;
-        if (reads && node->op != "micro_batch_slice") {
+        if (reads && node->op != "micro_batch_slice" && !ReadsWholeStep(*node)) {
           return absl::InternalError(absl::StrCat("%", input->name, " is read whole by ", node->op));
         }
       }

@@ -18,6 +18,9 @@ void RegisterCpuKernels(KernelRegistry& registry) {
   RegisterLayerNormKernels(registry);
   RegisterLayoutKernels(registry);
   RegisterGatherKernels(registry);
+  RegisterLogicalKernels(registry);
+  RegisterDropoutKernels(registry);
+  RegisterPrintKernels(registry);
   RegisterAccumulateKernels(registry);
   RegisterOptimizerKernels(registry);
 }

@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/base/status_macros.h"
+#include "kernels/cpu/broadcast.h"
 #include "kernels/cpu/families.h"
 #include "kernels/cpu/map_kernel.h"
 #include "kernels/cpu/simd.h"
@@ -58,48 +58,13 @@ struct BinaryBody {
   }
 };
 
-// A dimension of the result with what a step along it moves in each operand: 0 where the operand is broadcast.
-struct BroadcastDim {
-  int64_t extent;
-  int64_t a_step;
-  int64_t b_step;
-};
-
-// Dimensions of the result from outermost to innermost; those that both operands walk as one are one.
-std::vector<BroadcastDim> BroadcastDims(const Shape& a, const Shape& b, const Shape& out) {
-  std::vector<BroadcastDim> dims;  // innermost first
-  int64_t a_stride = 1;
-  int64_t b_stride = 1;
-  for (size_t i = 1; i <= out.size(); ++i) {
-    const int64_t extent = out[out.size() - i];
-    const int64_t a_extent = i <= a.size() ? a[a.size() - i] : 1;
-    const int64_t b_extent = i <= b.size() ? b[b.size() - i] : 1;
-    PIPELOOM_CHECK((a_extent == extent || a_extent == 1) && (b_extent == extent || b_extent == 1),
-                   "operands of shapes ", ShapeToString(a), " and ", ShapeToString(b), " for ", ShapeToString(out));
-    if (extent != 1) {
-      const BroadcastDim dim{extent, a_extent == 1 ? 0 : a_stride, b_extent == 1 ? 0 : b_stride};
-      if (!dims.empty() && dim.a_step == dims.back().a_step * dims.back().extent &&
-          dim.b_step == dims.back().b_step * dims.back().extent) {
-        dims.back().extent *= extent;
-      } else {
-        dims.push_back(dim);
-      }
-    }
-    a_stride *= a_extent;
-    b_stride *= b_extent;
-  }
-  if (dims.empty()) dims.push_back({1, 0, 0});
-  std::reverse(dims.begin(), dims.end());
-  return dims;
-}
-
 // numpy's broadcasting. The result may stand where an operand of its own shape stands.
 template <typename T, typename Op>
 class BinaryKernel : public Kernel {
  public:
   explicit BinaryKernel(const KernelSpec& spec)
       : loop_(BestVariant<BinaryBody<T, Op>>(&BinaryBody<T, Op>::Run)),
-        dims_(BroadcastDims(spec.inputs[0].shape, spec.inputs[1].shape, spec.outputs[0].shape)),
+        dims_(BroadcastDims<2>(spec)),
         count_(spec.outputs[0].num_elements()) {}
 
   absl::Status Run(absl::Span<void* const> operands, void*) override {
@@ -111,17 +76,17 @@ class BinaryKernel : public Kernel {
 
  private:
   void RunDims(size_t depth, const T* a, const T* b, T** out) const {
-    const BroadcastDim& dim = dims_[depth];
+    const BroadcastDim<2>& dim = dims_[depth];
     if (depth + 1 == dims_.size()) {
-      loop_(a, dim.a_step, b, dim.b_step, *out, dim.extent);
+      loop_(a, dim.steps[0], b, dim.steps[1], *out, dim.extent);
       *out += dim.extent;
       return;
     }
-    for (int64_t i = 0; i < dim.extent; ++i) RunDims(depth + 1, a + i * dim.a_step, b + i * dim.b_step, out);
+    for (int64_t i = 0; i < dim.extent; ++i) RunDims(depth + 1, a + i * dim.steps[0], b + i * dim.steps[1], out);
   }
 
   Loop<const T*, int64_t, const T*, int64_t, T*, int64_t> loop_;
-  std::vector<BroadcastDim> dims_;
+  std::vector<BroadcastDim<2>> dims_;
   int64_t count_;
 };
 

@@ -24,6 +24,9 @@ void RegisterSoftmaxKernels(KernelRegistry& registry);
 void RegisterLayerNormKernels(KernelRegistry& registry);
 void RegisterLayoutKernels(KernelRegistry& registry);
 void RegisterGatherKernels(KernelRegistry& registry);
+void RegisterLogicalKernels(KernelRegistry& registry);
+void RegisterDropoutKernels(KernelRegistry& registry);
+void RegisterPrintKernels(KernelRegistry& registry);
 void RegisterAccumulateKernels(KernelRegistry& registry);
 void RegisterOptimizerKernels(KernelRegistry& registry);
 

@@ -54,6 +54,23 @@ absl::Status WantOneOf(const AttributeMap& attributes, absl::string_view name, a
   return Refuse(name, " is \"", value, "\"; give one of \"", absl::StrJoin(choices, "\", \""), "\"");
 }
 
+absl::StatusOr<Shape> BroadcastOf(OperandTypes operands, int a, int b) {
+  const Shape& left = operands[a].shape;
+  const Shape& right = operands[b].shape;
+  const size_t rank = std::max(left.size(), right.size());
+  Shape shape(rank, 1);
+  for (size_t back = 1; back <= rank; ++back) {
+    const int64_t of_left = back <= left.size() ? left[left.size() - back] : 1;
+    const int64_t of_right = back <= right.size() ? right[right.size() - back] : 1;
+    if (of_left != of_right && of_left != 1 && of_right != 1) {
+      return Refuse(Describe(operands, a), " and ", Describe(operands, b), " do not broadcast: extents ", of_left,
+                    " and ", of_right, " at axis ", rank - back, " of the result; give equal ones, or 1");
+    }
+    shape[rank - back] = of_left == 1 ? of_right : of_left;
+  }
+  return shape;
+}
+
 absl::StatusOr<std::vector<TensorType>> LikeOperand0(OperandTypes operands, const AttributeMap&) {
   return std::vector<TensorType>{operands[0]};
 }

@@ -19,6 +19,8 @@ std::vector<OpDef> ReductionOps();
 std::vector<OpDef> NormalizationOps();
 std::vector<OpDef> MovementOps();
 std::vector<OpDef> GatherOps();
+std::vector<OpDef> LogicalOps();
+std::vector<OpDef> DropoutOps();
 std::vector<OpDef> PipelineOps();
 std::vector<OpDef> UpdateOps();
 
@@ -44,6 +46,9 @@ absl::Status WantAxis(OperandTypes operands, int64_t axis);
 absl::Status WantAtLeast(const AttributeMap& attributes, absl::string_view name, int64_t fallback, int64_t least);
 absl::Status WantOneOf(const AttributeMap& attributes, absl::string_view name, absl::string_view fallback,
                        const std::vector<absl::string_view>& choices);
+
+// The shape that operands `a` and `b` broadcast to, as NumPy does.
+absl::StatusOr<Shape> BroadcastOf(OperandTypes operands, int a, int b);
 
 // The rule of an op whose one result has the type of operand 0.
 absl::StatusOr<std::vector<TensorType>> LikeOperand0(OperandTypes operands, const AttributeMap& attributes);

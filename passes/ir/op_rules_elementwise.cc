@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <utility>
 
 #include "kernels/base/status_macros.h"
 #include "passes/ir/op_rules.h"
@@ -8,20 +8,9 @@ namespace {
 
 absl::StatusOr<std::vector<TensorType>> BroadcastShape(OperandTypes operands, const AttributeMap&) {
   RETURN_IF_ERROR(WantDType(operands, 1, operands[0].dtype));
-  const Shape& a = operands[0].shape;
-  const Shape& b = operands[1].shape;
-  const size_t rank = std::max(a.size(), b.size());
-  Shape shape(rank, 1);
-  for (size_t back = 1; back <= rank; ++back) {
-    const int64_t of_a = back <= a.size() ? a[a.size() - back] : 1;
-    const int64_t of_b = back <= b.size() ? b[b.size() - back] : 1;
-    if (of_a != of_b && of_a != 1 && of_b != 1) {
-      return Refuse(Describe(operands, 0), " and ", Describe(operands, 1), " do not broadcast: extents ", of_a, " and ",
-                    of_b, " at axis ", rank - back, " of the result; give equal ones, or 1");
-    }
-    shape[rank - back] = of_a == 1 ? of_b : of_a;
-  }
-  return std::vector<TensorType>{{operands[0].dtype, shape}};
+  if (operands[0].dtype == DType::kBool) return Refuse(Describe(operands, 0), " is no number; cast it first");
+  ASSIGN_OR_RETURN(Shape shape, BroadcastOf(operands, 0, 1));
+  return std::vector<TensorType>{{operands[0].dtype, std::move(shape)}};
 }
 
 absl::StatusOr<std::vector<TensorType>> FloatBroadcastShape(OperandTypes operands, const AttributeMap& attributes) {

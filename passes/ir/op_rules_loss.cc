@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "kernels/base/status_macros.h"
 #include "passes/ir/op_rules.h"
 
@@ -8,13 +10,29 @@ absl::Status WantReduction(const AttributeMap& attributes) {
   return WantOneOf(attributes, "reduction", "mean", {"mean", "sum"});
 }
 
-// Logits and labels stand at operands `at` and `at` + 1.
+DType LabelType(const TensorType& labels) { return labels.dtype == DType::kInt64 ? DType::kInt64 : DType::kInt32; }
+
+// Logits and labels stand at operands `at` and `at` + 1, and after them what the sum is divided by, if it is given.
 absl::Status CheckLogitsAndLabels(OperandTypes operands, const AttributeMap& attributes, int at) {
   RETURN_IF_ERROR(WantDType(operands, at, DType::kFloat32));
   RETURN_IF_ERROR(WantRank(operands, at, 2));
-  RETURN_IF_ERROR(WantType(operands, at + 1, TensorType{DType::kInt32, {operands[at].shape[0]}},
-                           "one label for each row of the logits"));
+  const TensorType labels{LabelType(operands[at + 1]), {operands[at].shape[0]}};
+  RETURN_IF_ERROR(WantType(operands, at + 1, labels, "one label for each row of the logits"));
+  if (static_cast<int>(operands.size()) > at + 2) {
+    RETURN_IF_ERROR(WantType(operands, at + 2, TensorType{DType::kFloat32, {}}, "the divisor"));
+    if (GetString(attributes, "reduction", "mean") != "mean") {
+      return Refuse(Describe(operands, at + 2), ", the divisor, is given to a sum; give it to a mean");
+    }
+  }
   return WantReduction(attributes);
+}
+
+// Of labels of the whole step.
+absl::StatusOr<std::vector<TensorType>> LabelsPerMicroBatchShape(OperandTypes operands,
+                                                                 const AttributeMap& attributes) {
+  RETURN_IF_ERROR(WantDType(operands, 0, LabelType(operands[0])));
+  RETURN_IF_ERROR(WantAtLeast(attributes, "count", 1, 1));
+  return std::vector<TensorType>{{DType::kFloat32, {}}};
 }
 
 absl::Status CheckPrediction(OperandTypes operands, const AttributeMap& attributes, int at) {
@@ -52,8 +70,14 @@ absl::StatusOr<std::vector<TensorType>> MseGradShape(OperandTypes operands, cons
 }
 
 Value* CrossEntropyGradient(GraphBuilder& builder, const Node& node, int operand, Value* gradient) {
-  if (operand != 0) return nullptr;
-  return builder.Emit("softmax_cross_entropy_grad", {gradient, node.operands[0], node.operands[1]}, node.attributes);
+  if (operand == 1) return nullptr;
+  if (operand == 2) {  // -loss / divisor
+    Value* scaled = builder.Emit("mul", {gradient, node.results[0]});
+    return builder.Emit("neg", {builder.Emit("div", {scaled, node.operands[2]})});
+  }
+  std::vector<Value*> operands = {gradient};
+  operands.insert(operands.end(), node.operands.begin(), node.operands.end());
+  return builder.Emit("softmax_cross_entropy_grad", std::move(operands), node.attributes);
 }
 
 Value* MseGradient(GraphBuilder& builder, const Node& node, int operand, Value* gradient) {
@@ -62,7 +86,8 @@ Value* MseGradient(GraphBuilder& builder, const Node& node, int operand, Value* 
 }
 
 // A maximum, a difference, an exponential, a sum and a quotient for each logit.
-int64_t CrossEntropyFlops(const Node& node) { return 5 * node.operands[node.operands.size() - 2]->type.num_elements(); }
+int64_t CrossEntropyFlops(const Node& node) { return 5 * FlopsOfOperand(node); }
+int64_t CrossEntropyGradFlops(const Node& node) { return 5 * FlopsOfResult(node); }
 // A difference, a square and a sum, or a difference and two products, for each
 // element.
 int64_t MseFlops(const Node& node) { return 3 * node.operands.back()->type.num_elements(); }
@@ -73,9 +98,13 @@ std::vector<OpDef> LossOps() {
   const std::vector<AttributeSpec> mse = {{"reduction", AttributeType::kString}};
   const std::vector<AttributeSpec> cross_entropy = {{"reduction", AttributeType::kString},
                                                     {"ignore_index", AttributeType::kInt}};
+  const std::vector<AttributeSpec> labels = {{"ignore_index", AttributeType::kInt}, {"count", AttributeType::kInt}};
+  OpTraits whole_step;
+  whole_step.whole_step = true;
   return {
-      {"softmax_cross_entropy", 2, 2, cross_entropy, CrossEntropyShape, CrossEntropyGradient, CrossEntropyFlops},
-      {"softmax_cross_entropy_grad", 3, 3, cross_entropy, CrossEntropyGradShape, nullptr, CrossEntropyFlops},
+      {"softmax_cross_entropy", 2, 3, cross_entropy, CrossEntropyShape, CrossEntropyGradient, CrossEntropyFlops},
+      {"softmax_cross_entropy_grad", 3, 4, cross_entropy, CrossEntropyGradShape, nullptr, CrossEntropyGradFlops},
+      {"labels_per_micro_batch", 1, 1, labels, LabelsPerMicroBatchShape, nullptr, nullptr, whole_step},
       {"mse", 2, 2, mse, MseShape, MseGradient, MseFlops},
       {"mse_grad", 3, 3, mse, MseGradShape, nullptr, MseFlops},
   };

@@ -76,6 +76,7 @@ std::vector<OpDef> PipelineOps() {
        nullptr,
        nullptr,
        typed},
+      {"print", 1, 1, {{"text", AttributeType::kString}}, NoResult},
       {"step_output", 1, 1, {{"index", AttributeType::kInt, /*required=*/true}}, NoResult},
   };
 }

@@ -36,6 +36,7 @@ struct OpTraits {
   bool contracts = false;    // sums over the rows: the node where a weight gradient begins
   bool view = false;         // result is the operand's bytes under another type
   bool typed = false;        // result types are written, not inferred (receive)
+  bool whole_step = false;   // reads an input of the step whole, not the micro-batch's slice of it
 };
 
 // One row an op. Parser, printer, verifier, passes and tests read this table

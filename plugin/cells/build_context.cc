@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/base/philox.h"
 #include "kernels/base/status_macros.h"
 
 namespace pipeloom {
@@ -23,8 +24,9 @@ Var Var::Refuse(absl::string_view why) const {
   return context_ == nullptr ? Var() : context_->Refuse(absl::InvalidArgumentError(why));
 }
 
-BuildContext::BuildContext(const CellTree& tree, const std::vector<ParameterPtr>& trained, Graph& graph)
-    : tree_(tree), graph_(graph) {
+BuildContext::BuildContext(const CellTree& tree, const std::vector<ParameterPtr>& trained, Graph& graph,
+                           BuildPurpose purpose)
+    : tree_(tree), graph_(graph), purpose_(purpose) {
   for (const ParameterPtr& parameter : trained) trained_.insert(parameter.get());
   for (const CellTree::NamedParameter& named : tree_.parameters()) {
     PIPELOOM_CHECK(named.parameter->context_ == nullptr, "two graphs are built at once of parameter ", named.name);
@@ -92,6 +94,28 @@ Var BuildContext::ParameterValue(const Parameter& parameter) {
     }
   }
   return Handle(value);
+}
+
+Var BuildContext::Step() {
+  if (step_ == nullptr) step_ = graph_.AddInput(kStepInput, TensorType{DType::kInt64, {}}, std::nullopt);
+  return Handle(step_);
+}
+
+Var BuildContext::CountLabels(Var labels, int64_t ignore_index) {
+  Value* value = labels.value();
+  while (value->kind == Value::Kind::kResult && value->producer->op == "reshape") value = value->producer->operands[0];
+  if (value->kind != Value::Kind::kInput || !value->batch_axis.has_value()) {
+    return Refuse(absl::InvalidArgumentError(
+        absl::StrCat("the mean is over the labels of the whole step, which are counted in an input of it, but %",
+                     value->name, value->producer == nullptr ? "" : absl::StrCat(" of op ", value->producer->op),
+                     " is none; give the labels as an input, or use reduction 'sum' and divide")));
+  }
+  return Emit("labels_per_micro_batch", {Handle(value)}, {{"ignore_index", ignore_index}});
+}
+
+int64_t BuildContext::NextSite() {
+  const std::string cell = cells_.empty() ? "" : cells_.back();
+  return static_cast<int64_t>(Fnv1a(absl::StrCat(cell, "#", sites_[cell]++)));
 }
 
 Var BuildContext::Refuse(const absl::Status& why) {

@@ -1,9 +1,11 @@
 #include "plugin/cells/build_module.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/base/status_macros.h"
 #include "plugin/cells/build_context.h"
@@ -49,6 +51,7 @@ struct Network {
   std::vector<ParameterPtr> trained;
   int micro_batches;
   const StageConfig& stage_config;
+  BuildPurpose purpose = {};
 };
 
 absl::StatusOr<Module> BuildModule(const Network& network, const CellTree& tree, const std::vector<TensorType>& batch,
@@ -61,7 +64,7 @@ absl::StatusOr<Module> BuildModule(const Network& network, const CellTree& tree,
   ASSIGN_OR_RETURN(const std::vector<TensorType> types, MicroBatchTypes(batch, network.micro_batches));
 
   auto graph = std::make_unique<Graph>("step");
-  BuildContext context(tree, network.trained, *graph);
+  BuildContext context(tree, network.trained, *graph, network.purpose);
   std::vector<Var> inputs;
   for (size_t i = 0; i < types.size(); ++i) {
     inputs.push_back(context.AddInput(absl::StrCat("input", i), types[i], /*batch_axis=*/0));
@@ -115,8 +118,9 @@ absl::StatusOr<Module> BuildTrainingModule(const Pipeline& pipeline, const CellT
         absl::StrCat("loss_reduction is '", pipeline.loss_reduction, "'; choose one of mean, sum"));
   }
   RETURN_IF_ERROR(CheckTrained(tree, optimizer));
-  const Network network{&tree.root(), pipeline.loss_reduction, optimizer.parameters(), pipeline.micro_size,
-                        pipeline.stage_config};
+  const Network network{&tree.root(),           pipeline.loss_reduction,
+                        optimizer.parameters(), pipeline.micro_size,
+                        pipeline.stage_config,  {/*trains=*/true, pipeline.loss_reduction == "mean"}};
   ASSIGN_OR_RETURN(Module module, BuildModule(network, tree, batch, std::move(config)));
   Graph& graph = *module.graphs[0];
   if (graph.outputs.size() != 1 || graph.outputs[0].value->type != TensorType{DType::kFloat32, {}}) {
@@ -143,6 +147,22 @@ absl::StatusOr<Module> BuildInferenceModule(const PipelineCellInference& pipelin
                                             const std::vector<TensorType>& batch, PipelineConfig config) {
   return BuildForward({&tree.root(), "concat", {}, pipeline.micro_batch_num, pipeline.stage_config}, tree, batch,
                       std::move(config));
+}
+
+std::vector<std::string> PrintsWithoutStage(const Module& module) {
+  const PipelineConfig& config = module.config;
+  std::vector<std::string> cells;
+  if (config.stages == 1 || config.deal_cells) return cells;
+  for (const auto& node : module.graphs[0]->nodes()) {
+    const std::string& cell = node->info.cell;
+    const bool has_stage =
+        std::any_of(config.stage_of_cell.begin(), config.stage_of_cell.end(), [&](const auto& entry) {
+          return entry.first.empty() || absl::StartsWith(absl::StrCat(cell, "."), absl::StrCat(entry.first, "."));
+        });
+    const bool known = std::find(cells.begin(), cells.end(), cell) != cells.end();
+    if (node->op == "print" && !has_stage && !known) cells.push_back(cell);
+  }
+  return cells;
 }
 
 }  // namespace pipeloom

@@ -1,6 +1,7 @@
 #ifndef PLUGIN_CELLS_BUILD_MODULE_H_
 #define PLUGIN_CELLS_BUILD_MODULE_H_
 
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -24,6 +25,9 @@ absl::StatusOr<Module> BuildTrainingModule(const Pipeline& pipeline, const CellT
 // The network in WithLossCell without its loss; its outputs are those of the micro-batches one after the other.
 absl::StatusOr<Module> BuildInferenceModule(const Pipeline& pipeline, const CellTree& tree,
                                             const std::vector<TensorType>& batch, PipelineConfig config);
+
+// The cells that print without a stage of their own, each once; none where there is one stage, or the cells are dealt.
+std::vector<std::string> PrintsWithoutStage(const Module& module);
 
 // The network of such a pipeline.
 absl::StatusOr<Module> BuildInferenceModule(const PipelineCellInference& pipeline, const CellTree& tree,

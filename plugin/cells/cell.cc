@@ -52,7 +52,11 @@ void Cell::SetRequiresGrad(bool requires_grad) {
 }
 
 void Cell::SetSeed(uint64_t seed) {
-  for (const ParameterPtr& parameter : Parameters()) parameter->SetSeed(seed);
+  seed_ = seed;
+  for (const NamedParameter& named : parameters_) {
+    if (named.parameter != nullptr) named.parameter->SetSeed(seed);
+  }
+  for (const Child& child : children_) child.cell->SetSeed(seed);
 }
 
 std::vector<ParameterPtr> Cell::Parameters() const {

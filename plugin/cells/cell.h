@@ -1,6 +1,7 @@
 #ifndef PLUGIN_CELLS_CELL_H_
 #define PLUGIN_CELLS_CELL_H_
 
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -41,9 +42,10 @@ class Cell {
   // As MindSpore's attribute pipeline_stage: the stage of this cell and of all in it that have none of their own.
   void SetPipelineStage(int stage) { pipeline_stage_ = stage; }
   std::optional<int> pipeline_stage() const { return pipeline_stage_; }
-  // These reach all parameters of this cell and of the cells in it.
+  // These reach all parameters of this cell and of the cells in it; the seed reaches the cells too, for what they draw.
   void SetRequiresGrad(bool requires_grad);
   void SetSeed(uint64_t seed);
+  uint64_t seed() const { return seed_; }
 
   // In the order of adding, the cell's own before those of the cells in it; each once.
   std::vector<ParameterPtr> Parameters() const;
@@ -95,6 +97,7 @@ class Cell {
 
   bool auto_prefix_ = true;
   std::optional<int> pipeline_stage_;
+  uint64_t seed_ = 0;
   std::vector<Child> children_;
   std::deque<NamedParameter> parameters_;  // a deque keeps references when it grows
 };

@@ -5,12 +5,9 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
+#include "kernels/base/philox.h"
 
 namespace pipeloom {
-
-// Philox4x32-10 of J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011:
-// a bijection of the 128-bit counter for each 64-bit key; four independent words.
-std::array<uint32_t, 4> Philox4x32(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key);
 
 // Random numbers that are a function of (seed, name, index) and of nothing else, such as how many were drawn before:
 // each rank computes any of them on its own. Philox4x32-10 with the seed as its key; the counter is (index, 64-bit

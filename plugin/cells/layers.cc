@@ -61,6 +61,15 @@ Var GELU::Construct(Var x) { return ops::Gelu(x, approximate_); }
 
 Var Tanh::Construct(Var x) { return ops::Tanh(x); }
 
+Var Dropout::Construct(Var x) {
+  if (!(p_ >= 0 && p_ < 1)) {
+    return x.Refuse(absl::StrCat("a Dropout of p ", p_, "; give the share of elements to drop, in [0, 1)"));
+  }
+  return p_ == 0 ? x : ops::Dropout(x, p_, seed());
+}
+
+Var Print::Construct(Var x) { return ops::Print(text_, x); }
+
 Var Softmax::Construct(Var x) { return ops::Softmax(x, axis_); }
 
 Var LogSoftmax::Construct(Var x) { return ops::LogSoftmax(x, axis_); }

@@ -105,6 +105,32 @@ class Tanh : public Cell {
   Var Construct(Var x) override;
 };
 
+// In training each element becomes 0 with probability `p`, else x / (1 - p); otherwise x itself. ops::Dropout says what
+// decides which; the seed is that of SetSeed.
+class Dropout : public Cell {
+ public:
+  explicit Dropout(double p = 0.5) : p_(p) {}
+
+ protected:
+  Var Construct(Var x) override;
+
+ private:
+  double p_;
+};
+
+// Prints `text` and what it is called with, and gives that: once a micro-batch, on the stage of the cell. Without a
+// stage it prints on that of what it is called with, and a warning names the cell.
+class Print : public Cell {
+ public:
+  explicit Print(std::string text = "") : text_(std::move(text)) {}
+
+ protected:
+  Var Construct(Var x) override;
+
+ private:
+  std::string text_;
+};
+
 // Along `axis`; a negative one counts from the last.
 class Softmax : public Cell {
  public:

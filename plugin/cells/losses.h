@@ -11,8 +11,8 @@
 // Loss cells with MindSpore's names and defaults.
 namespace pipeloom {
 
-// Of logits f32[n, c] and labels i32[n]; a label that is `ignore_index` counts for nothing. `reduction`: "mean", over
-// the labels that count, or "sum".
+// Of logits f32[n, c] and labels i32[n] or i64[n]; a label that is `ignore_index` counts for nothing. `reduction`:
+// "mean", over the labels that count, or "sum". ops::SoftmaxCrossEntropy says over which labels the mean is.
 class CrossEntropyLoss : public Cell {
  public:
   explicit CrossEntropyLoss(std::string reduction = "mean", int64_t ignore_index = -100)

@@ -71,7 +71,11 @@ Var LayerNorm(Var x, Var gamma, Var beta, double epsilon) {
 }
 
 Var SoftmaxCrossEntropy(Var logits, Var labels, const std::string& reduction, int64_t ignore_index) {
-  return Op("softmax_cross_entropy", {logits, labels}, {{"reduction", reduction}, {"ignore_index", ignore_index}});
+  const AttributeMap attributes = {{"reduction", reduction}, {"ignore_index", ignore_index}};
+  const bool over_the_step = labels.has_value() && labels.context()->purpose().loss_is_a_mean && reduction == "mean";
+  if (!over_the_step) return Op("softmax_cross_entropy", {logits, labels}, attributes);
+  Var divisor = labels.context()->CountLabels(labels, ignore_index);
+  return Op("softmax_cross_entropy", {logits, labels, divisor}, attributes);
 }
 
 Var Mse(Var x, Var target, const std::string& reduction) { return Op("mse", {x, target}, {{"reduction", reduction}}); }
@@ -114,5 +118,61 @@ Var Pad(Var x, const std::vector<int64_t>& before, const std::vector<int64_t>& a
 Var Concat(const std::vector<Var>& parts, int64_t axis) { return Op("concat", parts, {{"axis", axis}}); }
 
 Var Gather(Var table, Var ids) { return Op("gather", {table, ids}); }
+
+std::vector<Var> Split(Var x, const std::vector<int64_t>& sizes, int64_t axis) {
+  const TensorType type = x.type();
+  const int64_t place = axis < 0 ? axis + type.rank() : axis;
+  const int64_t all = std::accumulate(sizes.begin(), sizes.end(), int64_t{0});
+  const bool fits = place >= 0 && place < type.rank() && all == type.shape[static_cast<size_t>(place)];
+  if (!fits) {
+    x.Refuse(absl::StrCat("split: the sizes [", absl::StrJoin(sizes, ", "), "] do not add up to axis ", axis, " of ",
+                          type.ToString()));
+    return std::vector<Var>(sizes.size());
+  }
+  std::vector<int64_t> begin(type.shape.size(), 0);
+  std::vector<int64_t> size(type.shape.begin(), type.shape.end());
+  std::vector<Var> parts;
+  for (const int64_t extent : sizes) {
+    size[static_cast<size_t>(place)] = extent;
+    parts.push_back(Slice(x, begin, size));
+    begin[static_cast<size_t>(place)] += extent;
+  }
+  return parts;
+}
+
+Var Cast(Var x, DType to) { return Op("cast", {x}, {{"to", std::string(Info(to).name)}}); }
+
+Var Equal(Var a, Var b) { return Op("equal", {a, b}); }
+
+Var NotEqual(Var a, Var b) { return Op("not_equal", {a, b}); }
+
+Var Less(Var a, Var b) { return Op("less", {a, b}); }
+
+Var LessEqual(Var a, Var b) { return Op("less_equal", {a, b}); }
+
+Var Greater(Var a, Var b) { return Op("greater", {a, b}); }
+
+Var GreaterEqual(Var a, Var b) { return Op("greater_equal", {a, b}); }
+
+Var LogicalAnd(Var a, Var b) { return Op("logical_and", {a, b}); }
+
+Var LogicalOr(Var a, Var b) { return Op("logical_or", {a, b}); }
+
+Var LogicalNot(Var x) { return Op("logical_not", {x}); }
+
+Var Where(Var condition, Var a, Var b) { return Op("where", {condition, a, b}); }
+
+Var Dropout(Var x, double p, uint64_t seed) {
+  if (!x.has_value() || !x.context()->purpose().trains) return x;
+  BuildContext& context = *x.context();
+  const Var micro_batch = context.Emit("micro_batch_index", {}, {});
+  return Op("dropout", {x, context.Step(), micro_batch},
+            {{"p", p}, {"seed", static_cast<int64_t>(seed)}, {"site", context.NextSite()}});
+}
+
+Var Print(const std::string& text, Var x) {
+  Op("print", {x}, {{"text", text}});
+  return x;
+}
 
 }  // namespace pipeloom::ops

@@ -38,8 +38,9 @@ Var LogSoftmax(Var x, int64_t axis = -1);
 // added to the variance.
 Var LayerNorm(Var x, Var gamma, Var beta, double epsilon = 1e-5);
 
-// Of logits f32[n, c] and labels i32[n]; f32[]. `reduction`: "mean", over the labels that are not `ignore_index`, or
-// "sum".
+// Of logits f32[n, c] and labels i32[n] or i64[n]; f32[]. `reduction`: "mean", over the labels that are not
+// `ignore_index`, or "sum". Where the losses of the micro-batches are averaged, the mean is over all labels of the
+// step, whichever micro-batch they are in; they are then an input of the step, or one reshaped.
 Var SoftmaxCrossEntropy(Var logits, Var labels, const std::string& reduction = "mean", int64_t ignore_index = -100);
 // Mean or sum of the squared differences; f32[].
 Var Mse(Var x, Var target, const std::string& reduction = "mean");
@@ -58,6 +59,34 @@ Var Pad(Var x, const std::vector<int64_t>& before, const std::vector<int64_t>& a
 Var Concat(const std::vector<Var>& parts, int64_t axis);
 // The rows of `table` along axis 0 that `ids` (i32 or i64) name: [ids' shape, row's shape].
 Var Gather(Var table, Var ids);
+// Parts of `sizes` along `axis`, which are all of its extent.
+std::vector<Var> Split(Var x, const std::vector<int64_t>& sizes, int64_t axis);
+
+// To elements of another type: from f32 toward zero, what is beyond the integers to the nearest one, NaN to 0; true
+// where it is not 0.
+Var Cast(Var x, DType to);
+// Elementwise and broadcast, of one type; bool.
+Var Equal(Var a, Var b);
+Var NotEqual(Var a, Var b);
+Var Less(Var a, Var b);
+Var LessEqual(Var a, Var b);
+Var Greater(Var a, Var b);
+Var GreaterEqual(Var a, Var b);
+// Of bool.
+Var LogicalAnd(Var a, Var b);
+Var LogicalOr(Var a, Var b);
+Var LogicalNot(Var x);
+// Elements of `a` where `condition` (bool) holds, of `b` where it does not; all three broadcast.
+Var Where(Var condition, Var a, Var b);
+
+// Of each element either 0, with probability `p`, or x / (1 - p); x itself where the graph is not for training. Which
+// ones is a function of `seed`, the step, the micro-batch, the cell that calls, how many dropouts it called before, and
+// the element.
+Var Dropout(Var x, double p, uint64_t seed = 0);
+
+// Prints `text` and `x` once a micro-batch to standard output, and gives `x`. It happens on the stage of the cell that
+// calls, or of `x` where the cell has none.
+Var Print(const std::string& text, Var x);
 
 }  // namespace pipeloom::ops
 

@@ -131,9 +131,11 @@ absl::StatusOr<const Trainer::Loaded*> Trainer::LoadPredict(absl::Span<const Ten
 
 absl::StatusOr<const Trainer::Loaded*> Trainer::Load(absl::StatusOr<Module> module, Programs& programs) {
   RETURN_IF_ERROR(module.status());
+  const bool takes_step = !module->graphs[0]->inputs().back()->batch_axis.has_value();
   std::vector<std::string> parameters;
   for (const Value* parameter : module->graphs[0]->parameters()) parameters.push_back(parameter->parameter);
   const bool reports = session_->rank() == RankId(0);
+  if (reports) WarnOfPrints(*module);
   CompileOptions compile_options;
   if (reports && !options_.dump_dir.empty()) {
     compile_options.dump_dir =
@@ -158,7 +160,18 @@ absl::StatusOr<const Trainer::Loaded*> Trainer::Load(absl::StatusOr<Module> modu
     RETURN_IF_ERROR(session_->WriteParameter(name, initial->second.view()));
     not_used_yet_.erase(initial);
   }
-  return &programs.emplace_back(Loaded{program.inputs, session_->OutputTypes(number), number});
+  std::vector<TensorType> inputs = program.inputs;
+  if (takes_step) inputs.pop_back();
+  return &programs.emplace_back(Loaded{std::move(inputs), session_->OutputTypes(number), number, takes_step});
+}
+
+void Trainer::WarnOfPrints(const Module& module) {
+  for (const std::string& cell : PrintsWithoutStage(module)) {
+    if (std::find(warned_of_.begin(), warned_of_.end(), cell) != warned_of_.end()) continue;
+    std::cerr << "warning: cell '" << cell << "' prints but has no stage; it prints on the stage of what it prints. "
+              << "Give it one in stage_config or by SetPipelineStage.\n";
+    warned_of_.push_back(cell);
+  }
 }
 
 absl::StatusOr<Tensor> Trainer::ReadParameter(const std::string& name) const {
@@ -172,7 +185,13 @@ absl::StatusOr<Tensor> Trainer::ReadParameter(const std::string& name) const {
 absl::StatusOr<float> Trainer::Step(absl::Span<const TensorView> inputs) {
   ASSIGN_OR_RETURN(const Loaded* loaded, LoadStep(inputs));
   float loss = 0.0f;
+  if (loaded->takes_step) {
+    inputs_and_step_.assign(inputs.begin(), inputs.end());
+    inputs_and_step_.push_back({&steps_, TensorType{DType::kInt64, {}}});
+    inputs = inputs_and_step_;
+  }
   RETURN_IF_ERROR(session_->Run(loaded->number, inputs, {TensorView{&loss, loaded->outputs[0]}}));
+  ++steps_;
   return loss;
 }
 

@@ -42,7 +42,8 @@ struct TrainerOptions {
 //   ASSIGN_OR_RETURN(auto trainer, Trainer::Create(pipeline, SGD(net->TrainableParams(), 0.01), options));
 //   ASSIGN_OR_RETURN(float loss, trainer->Step({images.view(), labels.view()}));
 //
-// Parameters begin with their initial values. Axis 0 of all inputs is the batch. Used by one thread at a time.
+// Dropouts draw anew in each step, counted from 0. Parameters begin with their initial values. Axis 0 of all inputs is
+// the batch. Used by one thread at a time.
 //
 // Stages are threads of this process, or processes that each have a trainer over their end of a transport. These make
 // the same calls with the same arguments, as Session::CreateForRank says; all calls but WriteParameters are collective.
@@ -90,6 +91,7 @@ class Trainer {
     std::vector<TensorType> inputs;
     std::vector<TensorType> outputs;  // as Run writes them here
     int number;
+    bool takes_step;  // has the number of steps as its last input
   };
   using Programs = std::deque<Loaded>;  // a deque keeps references when it grows
 
@@ -98,6 +100,7 @@ class Trainer {
   absl::StatusOr<const Loaded*> LoadStep(absl::Span<const TensorView> inputs);
   absl::StatusOr<const Loaded*> LoadPredict(absl::Span<const TensorView> inputs);
   absl::StatusOr<Tensor> ReadParameter(const std::string& name) const;
+  void WarnOfPrints(const Module& module);  // once a cell
   absl::StatusOr<const Loaded*> Load(absl::StatusOr<Module> module, Programs& programs);
 
   Pipeline pipeline_;
@@ -109,6 +112,9 @@ class Trainer {
   Programs predict_programs_;
   // The values of parameters that no program has used so far; the session has all others.
   TensorMap not_used_yet_;
+  int64_t steps_ = 0;                        // of training, that ended well
+  std::vector<TensorView> inputs_and_step_;  // room for them
+  std::vector<std::string> warned_of_;       // cells that print without a stage
 };
 
 }  // namespace pipeloom

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/base/status_macros.h"
 #include "passes/chunk_values.h"
+#include "passes/ir/op_table.h"
 
 namespace pipeloom {
 namespace {
@@ -112,6 +113,9 @@ class ChunkBuilder {
       launch.channel = channel_index_.at(Number(node));
     } else if (node.op == "grad_accumulate" || node.op == "micro_batch_merge") {
       FillMerge(node, &launch);
+    } else if (node.op == "micro_batch_index") {
+      launch.kind = Launch::Kind::kMicroBatch;
+      launch.operands = {Ref(node.results[0])};
     } else {
       FillKernel(node, &launch);
     }
@@ -133,9 +137,12 @@ class ChunkBuilder {
   void FillKernel(const Node& node, Launch* launch) {
     launch->spec = {node.op, {}, {}, node.attributes, program_.threads};
     launch->group = std::min(launch->group, micro_batches_);
+    const OpDef* op = FindOp(node.op);
+    const bool reads_whole_step = op != nullptr && op->traits.whole_step;
     for (const Value* operand : node.operands) {
       launch->spec.inputs.push_back(operand->type);
       launch->operands.push_back(Ref(operand));
+      if (reads_whole_step) launch->operands.back().stride = 0;
     }
     for (const Value* result : node.results) {
       launch->spec.outputs.push_back(result->type);

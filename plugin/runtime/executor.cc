@@ -175,6 +175,9 @@ absl::Status Executor::RunLaunch(BoundLaunch& launch, int micro_batch) {
         return absl::OkStatus();
       }
       break;
+    case Launch::Kind::kMicroBatch:
+      *static_cast<int64_t*>(operands[0]) = micro_batch;
+      return absl::OkStatus();
     default:
       break;
   }

@@ -7,7 +7,7 @@ namespace pipeloom {
 namespace {
 
 constexpr absl::string_view kSpaceNames[] = {"buffer", "send", "receive", "input", "parameter", "constant"};
-constexpr absl::string_view kLaunchNames[] = {"kernel", "accumulate", "concat", "send", "receive"};
+constexpr absl::string_view kLaunchNames[] = {"kernel", "accumulate", "concat", "send", "receive", "micro_batch"};
 
 std::string RefToString(const OperandRef& ref) {
   std::string text = absl::StrCat(kSpaceNames[static_cast<int>(ref.space)], " ", ref.index);

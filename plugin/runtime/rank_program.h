@@ -35,6 +35,7 @@ struct Launch {
     kMergeConcat,  // operand 0 becomes the micro-batch's part of operand 1
     kSend,         // once a step: operand 0 goes into channel `channel`
     kReceive,      // once a step: waits for channel `channel`
+    kMicroBatch,   // operand 0, i64[], becomes the number of the micro-batch
   };
   Kind kind = Kind::kKernel;
   KernelSpec spec;                 // of `group` micro-batches; for kAccumulate that of the addition

@@ -1,6 +1,7 @@
 #include "tests/kernels/cases.h"
 
 #include <algorithm>
+#include <array>
 #include <random>
 
 #include "absl/strings/str_cat.h"
@@ -9,7 +10,6 @@ namespace pipeloom {
 namespace {
 
 TensorType F32(const Shape& shape) { return {DType::kFloat32, shape}; }
-TensorType I32(const Shape& shape) { return {DType::kInt32, shape}; }
 
 class CaseList {
  public:
@@ -95,6 +95,58 @@ void AddElementwise(CaseList& list) {
   }
 }
 
+const std::vector<std::array<Shape, 3>>& ThreeBroadcasts() {
+  static const auto* const broadcasts = new std::vector<std::array<Shape, 3>>{
+      {{{3, 17}, {3, 17}, {3, 17}}}, {{{3, 17}, {}, {}}}, {{{3, 1}, {17}, {3, 17}}},
+      {{{17}, {3, 17}, {}}},         {{{}, {}, {}}},      {{{2, 1, 5}, {1, 3, 1}, {5}}},
+      {{{0, 4}, {4}, {1}}}};
+  return *broadcasts;
+}
+
+Shape BroadcastOf(const std::array<Shape, 3>& shapes) {
+  Shape out;
+  for (const Shape& shape : shapes) {
+    if (shape.size() > out.size()) out.insert(out.begin(), shape.size() - out.size(), 1);
+    for (size_t back = 1; back <= shape.size(); ++back) {
+      int64_t& extent = out[out.size() - back];
+      if (extent == 1) extent = shape[shape.size() - back];
+    }
+  }
+  return out;
+}
+
+void AddLogicals(CaseList& list) {
+  const auto boolean = [](const Shape& shape) { return TensorType{DType::kBool, shape}; };
+  for (const std::array<Shape, 3>& shapes : ThreeBroadcasts()) {
+    const auto& [a, b, c] = shapes;
+    const Shape pair = BroadcastOf({a, b, {}});
+    for (const DTypeInfo& info : kDTypes) {
+      for (const char* op : {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"}) {
+        list.Add(op, {{info.dtype, a}, {info.dtype, b}}, {boolean(pair)});
+      }
+      const TensorType out{info.dtype, BroadcastOf(shapes)};
+      list.Add("where", {boolean(a), {info.dtype, b}, {info.dtype, c}}, {out});
+      for (const DTypeInfo& to : kDTypes) {
+        list.Add("cast", {{info.dtype, a}}, {{to.dtype, a}}, {{"to", std::string(to.name)}});
+      }
+    }
+    for (const char* op : {"logical_and", "logical_or"}) {
+      list.Add(op, {boolean(a), boolean(b)}, {boolean(pair)}, {}, a == pair);
+    }
+    list.Add("logical_not", {boolean(a)}, {boolean(a)}, {}, true);
+  }
+}
+
+void AddDropouts(CaseList& list) {
+  const TensorType counter{DType::kInt64, {}};
+  for (const Shape& shape : PlainShapes()) {
+    for (const double p : {0.0, 0.25, 0.9}) {
+      list.Add("dropout", {F32(shape), counter, counter}, {F32(shape)},
+               {{"p", p}, {"seed", int64_t{-5}}, {"site", int64_t{1} << 40}}, true);
+    }
+  }
+}
+
 void AddMaps(CaseList& list) {
   for (const Shape& shape : PlainShapes()) {
     const TensorType t = F32(shape);
@@ -112,9 +164,15 @@ void AddLosses(CaseList& list) {
       for (const int64_t classes : {1, 10, 1023}) {
         for (const int64_t ignore : {-100, 0}) {
           const AttributeMap attributes = {{"reduction", std::string(reduction)}, {"ignore_index", ignore}};
-          list.Add("softmax_cross_entropy", {F32({rows, classes}), I32({rows})}, {F32({})}, attributes);
-          list.Add("softmax_cross_entropy_grad", {F32({}), F32({rows, classes}), I32({rows})}, {F32({rows, classes})},
-                   attributes);
+          for (const DType id : {DType::kInt32, DType::kInt64}) {
+            const TensorType logits = F32({rows, classes});
+            const TensorType labels{id, {rows}};
+            list.Add("softmax_cross_entropy", {logits, labels}, {F32({})}, attributes);
+            list.Add("softmax_cross_entropy_grad", {F32({}), logits, labels}, {logits}, attributes);
+            if (std::string(reduction) != "mean") continue;
+            list.Add("softmax_cross_entropy", {logits, labels, F32({})}, {F32({})}, attributes);
+            list.Add("softmax_cross_entropy_grad", {F32({}), logits, labels, F32({})}, {logits}, attributes);
+          }
         }
       }
     }
@@ -123,6 +181,22 @@ void AddLosses(CaseList& list) {
       list.Add("mse", {F32(shape), F32(shape)}, {F32({})}, attributes);
       list.Add("mse_grad", {F32({}), F32(shape), F32(shape)}, {F32(shape)}, attributes);
     }
+  }
+}
+
+void AddLabelCounts(CaseList& list) {
+  for (const Shape& shape : PlainShapes()) {
+    for (const DType id : {DType::kInt32, DType::kInt64}) {
+      list.Add("labels_per_micro_batch", {{id, shape}}, {F32({})},
+               {{"count", int64_t{4}}, {"ignore_index", int64_t{3}}});
+    }
+  }
+}
+
+// One for each type: a test of what it prints is in print_test.
+void AddPrints(CaseList& list) {
+  for (const DTypeInfo& info : kDTypes) {
+    list.Add("print", {{info.dtype, {2}}}, {}, {{"text", std::string("conformance:")}});
   }
 }
 
@@ -285,6 +359,10 @@ std::vector<KernelCase> AllKernelCases() {
   AddNormalizations(list);
   for (const DTypeInfo& info : kDTypes) AddLayouts(list, info.dtype);
   AddGathers(list);
+  AddLogicals(list);
+  AddDropouts(list);
+  AddLabelCounts(list);
+  AddPrints(list);
   AddOptimizers(list);
   return list.Take();
 }
@@ -307,11 +385,25 @@ std::vector<RefTensor> MakeOperands(const KernelSpec& spec, uint32_t seed) {
   }
   if (spec.op.rfind("softmax_cross_entropy", 0) == 0) {
     const size_t labels = spec.op == "softmax_cross_entropy" ? 1 : 2;
+    if (spec.inputs.size() == labels + 2) operands[labels + 1].values[0] = 2.5;
     const int64_t classes = operands[labels - 1].type.shape[1];
     for (size_t i = 0; i < operands[labels].values.size(); ++i) {
       operands[labels].values[i] = i % 4 == 2 ? static_cast<double>(GetInt(spec.attributes, "ignore_index", -100))
                                               : static_cast<double>(random() % classes);
     }
+  }
+  // Small whole numbers in all types, so that some are equal; what is compared is then the same in float and in double.
+  if (spec.op.find("equal") != std::string::npos || spec.op == "less" || spec.op == "greater") {
+    for (RefTensor& operand : operands) {
+      for (double& value : operand.values) value = operand.type.dtype == DType::kBool ? value : whole(random) % 4;
+    }
+  }
+  if (spec.op == "labels_per_micro_batch") {
+    for (double& label : operands[0].values) label = static_cast<double>(random() % 5);
+  }
+  if (spec.op == "dropout") {
+    operands[1].values[0] = seed;
+    operands[2].values[0] = 3;
   }
   if (spec.op == "gather" || spec.op == "gather_grad") {
     const TensorType& table = spec.op == "gather" ? spec.inputs[0] : spec.outputs[0];

@@ -119,6 +119,21 @@ void AddGathers(Cases& cases) {
   }
 }
 
+// The gradient test draws whole numbers below the last extent of operand 0 for what is no float.
+void AddMasked(Cases& cases) {
+  const TensorType counter{DType::kInt64, {}};
+  for (const double p : {0.0, 0.4}) {
+    cases.push_back(
+        {"dropout", {F32({3, 5}), counter, counter}, {{"p", p}, {"seed", int64_t{7}}, {"site", int64_t{9}}}});
+  }
+  const auto boolean = [](const Shape& shape) { return TensorType{DType::kBool, shape}; };
+  cases.push_back({"where", {boolean({3, 2}), F32({3, 2}), F32({3, 2})}, {}});
+  cases.push_back({"where", {boolean({3, 2}), F32({2}), F32({})}, {}});
+  cases.push_back({"where", {boolean({2}), F32({3, 1}), F32({3, 2})}, {}});
+  cases.push_back({"cast", {F32({3, 2})}, {{"to", std::string("f32")}}});
+  cases.push_back({"softmax_cross_entropy", {F32({4, 3}), {DType::kInt64, {4}}, F32({})}, {}});
+}
+
 }  // namespace
 
 std::vector<GradientCase> GradientCases() {
@@ -130,6 +145,7 @@ std::vector<GradientCase> GradientCases() {
   AddNormalizations(cases);
   AddMovement(cases);
   AddGathers(cases);
+  AddMasked(cases);
   return cases;
 }
 

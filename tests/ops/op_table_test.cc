@@ -57,6 +57,22 @@ std::vector<GoodCase> GoodCases() {
       {"gather", {{DType::kBool, {9}}, {DType::kInt64, {8, 4}}}, {}, {{DType::kBool, {8, 4}}}},
       {"gather_grad", {x, I32({8})}, {{"rows", int64_t{9}}, {"group", int64_t{2}}}, {F32({9, 4})}},
       {"gather_grad", {x, {DType::kInt64, {8, 4}}}, {{"rows", int64_t{9}}}, {F32({9})}},
+      {"equal", {F32({8, 1}), F32({4})}, {}, {{DType::kBool, {8, 4}}}},
+      {"not_equal", {I32({8}), I32({})}, {}, {{DType::kBool, {8}}}},
+      {"less", {x, x}, {}, {{DType::kBool, {8, 4}}}},
+      {"less_equal", {x, x}, {}, {{DType::kBool, {8, 4}}}},
+      {"greater", {x, x}, {}, {{DType::kBool, {8, 4}}}},
+      {"greater_equal", {x, x}, {}, {{DType::kBool, {8, 4}}}},
+      {"logical_and", {{DType::kBool, {8, 1}}, {DType::kBool, {4}}}, {}, {{DType::kBool, {8, 4}}}},
+      {"logical_or", {{DType::kBool, {8}}, {DType::kBool, {8}}}, {}, {{DType::kBool, {8}}}},
+      {"logical_not", {{DType::kBool, {8}}}, {}, {{DType::kBool, {8}}}},
+      {"where", {{DType::kBool, {8, 1}}, F32({4}), scalar}, {}, {x}},
+      {"cast", {x}, {{"to", std::string("i64")}}, {{DType::kInt64, {8, 4}}}},
+      {"dropout", {x, {DType::kInt64, {}}, {DType::kInt64, {}}}, {{"p", 0.5}, {"seed", int64_t{1}}}, {x}},
+      {"micro_batch_index", {}, {}, {{DType::kInt64, {}}}},
+      {"softmax_cross_entropy", {x, {DType::kInt64, {8}}, scalar}, {}, {scalar}},
+      {"labels_per_micro_batch", {{DType::kInt64, {8, 4}}}, {{"count", int64_t{2}}}, {scalar}},
+      {"print", {x}, {{"text", std::string("x is:")}}, {}},
       {"micro_batch_slice", {F32({32, 4})}, {{"count", int64_t{4}}}, {x}},
       {"micro_batch_slice", {F32({8, 8})}, {{"axis", int64_t{1}}, {"count", int64_t{2}}}, {x}},
       {"micro_batch_merge", {scalar}, {{"reduce", std::string("sum")}, {"count", int64_t{4}}}, {scalar}},
@@ -134,6 +150,46 @@ TEST(InferTypesTest, RefusesArityAndAttributes) {
        "sgd: attribute lr=1 is of type int on (f32[8,4], f32[8,4]); give one of type double"},
       {"sgd", {x, x}, {}, "sgd: attribute lr (double) is missing on (f32[8,4], f32[8,4])"},
       {"reshape", {x}, {}, "reshape: attribute shape (list of ints) is missing on (f32[8,4])"},
+  });
+}
+
+TEST(InferTypesTest, RefusesIdsMasksAndDropouts) {
+  const TensorType x = F32({8, 4});
+  const TensorType flags{DType::kBool, {8, 4}};
+  const TensorType counter{DType::kInt64, {}};
+  ExpectRefused({
+      {"gather", {x, F32({3})}, {}, "gather: operand 1 f32[3], the ids, is not of dtype i32 or i64"},
+      {"gather", {F32({}), I32({3})}, {}, "gather: operand 0 f32[], the table, has no rows"},
+      {"gather_grad",
+       {x, I32({7})},
+       {{"rows", int64_t{9}}},
+       "gather_grad: operand 0 f32[8,4] has no row for each id of operand 1 i32[7]"},
+      {"gather_grad", {x, I32({8})}, {{"rows", int64_t{-1}}}, "gather_grad: rows is -1; give at least 0"},
+      {"add", {flags, flags}, {}, "add: operand 0 bool[8,4] is no number; cast it first"},
+      {"equal", {x, I32({8, 4})}, {}, "equal: operand 1 i32[8,4] is not of dtype f32"},
+      {"less",
+       {x, F32({3})},
+       {},
+       "less: operand 0 f32[8,4] and operand 1 f32[3] do not broadcast: extents 4 and 3 at axis 1 of the result; "
+       "give equal ones, or 1"},
+      {"logical_and", {x, x}, {}, "logical_and: operand 0 f32[8,4] is not of dtype bool"},
+      {"logical_not", {I32({2})}, {}, "logical_not: operand 0 i32[2] is not of dtype bool"},
+      {"where", {x, x, x}, {}, "where: operand 0 f32[8,4] is not of dtype bool"},
+      {"where", {flags, x, I32({})}, {}, "where: operand 2 i32[] is not of dtype f32"},
+      {"cast",
+       {x},
+       {{"to", std::string("f16")}},
+       "cast: unknown element type 'f16'; choose one of f32, i32, i64, bool"},
+      {"dropout", {x, counter, I32({})}, {}, "dropout: operand 2 i32[], the micro-batch, is not i64[]"},
+      {"dropout",
+       {x, counter, counter},
+       {{"p", 1.0}},
+       "dropout: p is 1; give the share of elements to drop, in [0, 1)"},
+      {"softmax_cross_entropy",
+       {x, I32({8}), F32({})},
+       {{"reduction", std::string("sum")}},
+       "softmax_cross_entropy: operand 2 f32[], the divisor, is given to a sum; give it to a mean"},
+      {"labels_per_micro_batch", {x}, {}, "labels_per_micro_batch: operand 0 f32[8,4] is not of dtype i32"},
   });
 }
 

@@ -25,6 +25,8 @@ References ReductionReferences();
 References NormalizationReferences();
 References MovementReferences();
 References GatherReferences();
+References LogicalReferences();
+References DropoutReferences();
 References UpdateReferences();
 
 RefTensor Zeros(const TensorType& type);

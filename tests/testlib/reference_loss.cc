@@ -37,7 +37,8 @@ Labels ReadLabels(const RefTensor& labels, int64_t classes, const AttributeMap& 
 
 Tensors CrossEntropy(const Tensors& in, const AttributeMap& attributes, const Types& out) {
   const int64_t classes = in[0].type.shape[1];
-  const Labels labels = ReadLabels(in[1], classes, attributes);
+  Labels labels = ReadLabels(in[1], classes, attributes);
+  if (in.size() > 2) labels.divisor = in[2].values[0];
   double loss = 0;
   for (size_t row = 0; row < labels.of_row.size(); ++row) {
     if (labels.of_row[row] < 0) continue;
@@ -49,7 +50,8 @@ Tensors CrossEntropy(const Tensors& in, const AttributeMap& attributes, const Ty
 
 Tensors CrossEntropyGrad(const Tensors& in, const AttributeMap& attributes, const Types& out) {
   const int64_t classes = in[1].type.shape[1];
-  const Labels labels = ReadLabels(in[2], classes, attributes);
+  Labels labels = ReadLabels(in[2], classes, attributes);
+  if (in.size() > 3) labels.divisor = in[3].values[0];
   return Fill(out[0], [&](const Index& index) {
     const int64_t label = labels.of_row[index[0]];
     if (label < 0) return 0.0;
@@ -57,6 +59,13 @@ Tensors CrossEntropyGrad(const Tensors& in, const AttributeMap& attributes, cons
     const double softmax = std::exp(logits[index[1]] - LogSumExp(logits, classes));
     return in[0].values[0] * (softmax - (label == index[1] ? 1 : 0)) / labels.divisor;
   });
+}
+
+Tensors LabelsPerMicroBatch(const Tensors& in, const AttributeMap& attributes, const Types& out) {
+  double counted = 0;
+  for (double label : in[0].values)
+    counted += label == static_cast<double>(GetInt(attributes, "ignore_index", -100)) ? 0 : 1;
+  return {{out[0], {counted == 0 ? 1 : counted / static_cast<double>(GetInt(attributes, "count", 1))}}};
 }
 
 double MseDivisor(const RefTensor& x, const AttributeMap& attributes) {
@@ -82,6 +91,7 @@ References LossReferences() {
   return {
       {"softmax_cross_entropy", CrossEntropy},
       {"softmax_cross_entropy_grad", CrossEntropyGrad},
+      {"labels_per_micro_batch", LabelsPerMicroBatch},
       {"mse", Mse},
       {"mse_grad", MseGrad},
   };

@@ -49,7 +49,8 @@ const reference::References& AllReferences() {
     auto* all = new reference::References();
     for (auto family : {reference::MatmulReferences, reference::ElementwiseReferences, reference::LossReferences,
                         reference::ReductionReferences, reference::NormalizationReferences,
-                        reference::MovementReferences, reference::GatherReferences, reference::UpdateReferences}) {
+                        reference::MovementReferences, reference::GatherReferences, reference::LogicalReferences,
+                        reference::DropoutReferences, reference::UpdateReferences}) {
       all->merge(family());
     }
     return all;

@@ -22,7 +22,7 @@ struct RefTensor {
 //
 // Update ops return what they write, in the order of the operands written: the weight, then the states. The pipeline
 // ops stand for a whole step: micro_batch_slice returns all micro-batches, micro_batch_merge and grad_accumulate take
-// them all. send, receive and step_output, which move values out of a graph, have no reference.
+// them all. send, receive and step_output, which move values out of a graph, have no reference; print gives nothing.
 std::vector<RefTensor> RunReference(absl::string_view op, const std::vector<RefTensor>& inputs,
                                     const AttributeMap& attributes, const std::vector<TensorType>& results);
 
