@@ -30,7 +30,9 @@ absl::Status CheckLogitsAndLabels(OperandTypes operands, const AttributeMap& att
 // Of labels of the whole step.
 absl::StatusOr<std::vector<TensorType>> LabelsPerMicroBatchShape(OperandTypes operands,
                                                                  const AttributeMap& attributes) {
-  RETURN_IF_ERROR(WantDType(operands, 0, LabelType(operands[0])));
+  if (operands[0].dtype != LabelType(operands[0])) {
+    return Refuse(Describe(operands, 0), ", the labels, is not of dtype i32 or i64");
+  }
   RETURN_IF_ERROR(WantAtLeast(attributes, "count", 1, 1));
   return std::vector<TensorType>{{DType::kFloat32, {}}};
 }

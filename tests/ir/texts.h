@@ -56,7 +56,7 @@ graph @"no graph"(%"the input": f32[0,3], %empty.1: i32[], %a.2: f32[2], %9: f32
   %special = constant [inf, -inf] : f32[2]
   %none = constant [] : f32[0]
   %a.1, %a.1.1, %"%" = "host op"(%a) {axis=-1, empty=[], list=[1,-2,9223372036854775807], text="\"\\\n"} : f32[2], f32[2], f32[]  // "stage", backward, step
-  print(%a, %a.1) : ()  // "a cell", update, micro
+  show(%a, %a.1) : ()  // "a cell", update, micro
   barrier() : ()  // forward
   %b = add(%a, %a.1) : f32[2]  // 0.layer, update
 }

@@ -189,7 +189,10 @@ TEST(InferTypesTest, RefusesIdsMasksAndDropouts) {
        {x, I32({8}), F32({})},
        {{"reduction", std::string("sum")}},
        "softmax_cross_entropy: operand 2 f32[], the divisor, is given to a sum; give it to a mean"},
-      {"labels_per_micro_batch", {x}, {}, "labels_per_micro_batch: operand 0 f32[8,4] is not of dtype i32"},
+      {"labels_per_micro_batch",
+       {x},
+       {},
+       "labels_per_micro_batch: operand 0 f32[8,4], the labels, is not of dtype i32 or i64"},
   });
 }
 
