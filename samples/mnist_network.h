@@ -17,19 +17,25 @@ inline constexpr int kClasses = 10;
 // A cell of one's own: parameters in the constructor, ops in Construct.
 class MatMulCell : public Cell {
  public:
-  MatMulCell() : param_(AddParameter("param", {784, 512}, HeUniform(std::sqrt(5.0)))) {}
-  Var Construct(Var x) override { return ops::MatMul(x, param_); }
+  explicit MatMulCell(bool prints)
+      : prints_(prints), param_(AddParameter("param", {784, 512}, HeUniform(std::sqrt(5.0)))) {}
+  Var Construct(Var x) override {
+    x = ops::MatMul(x, param_);
+    return prints_ ? ops::Print("out is:", x) : x;
+  }
 
  private:
+  const bool prints_;
   ParameterPtr& param_;
 };
 
 // Digits of 28 x 28 pixels -> how likely each of the ten labels is.
 class Network : public Cell {
  public:
-  Network()
+  // `print_activations`: layer1 prints its product, once a micro-batch.
+  explicit Network(bool print_activations = false)
       : flatten_(AddCell<Flatten>("flatten")),
-        layer1_(AddCell<MatMulCell>("layer1")),
+        layer1_(AddCell<MatMulCell>("layer1", print_activations)),
         relu1_(AddCell<ReLU>("relu1")),
         layer2_(AddCell<Dense>("layer2", 512, 512)),
         relu2_(AddCell<ReLU>("relu2")),

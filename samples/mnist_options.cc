@@ -37,6 +37,7 @@ ABSL_FLAG(std::string, loss_reduction, "sum",
           "What is printed and minimised: sum or mean of the micro-batches' losses.");
 ABSL_FLAG(std::string, losses_out, "", "File for the losses, one a line.");
 ABSL_FLAG(std::string, weights_out, "", "File for the trained weights of all stages (safetensors).");
+ABSL_FLAG(bool, print_activations, false, "Print what layer1 makes of each micro-batch.");
 ABSL_FLAG(std::string, dump_dir, "", "Folder for the graphs before and after each pass.");
 ABSL_FLAG(std::string, data_dir, "",
           "Folder with train/train-images-idx3-ubyte, train/train-labels-idx1-ubyte, test/t10k-images-idx3-ubyte and "
@@ -137,6 +138,7 @@ absl::StatusOr<MnistOptions> ReadOptions(int argc, char** argv, const std::strin
   options.lr = absl::GetFlag(FLAGS_lr);
   options.optimizer = absl::GetFlag(FLAGS_optimizer);
   options.loss_reduction = absl::GetFlag(FLAGS_loss_reduction);
+  options.print_activations = absl::GetFlag(FLAGS_print_activations);
   options.losses_out = From(working_directory, absl::GetFlag(FLAGS_losses_out));
   options.weights_out = From(working_directory, absl::GetFlag(FLAGS_weights_out));
   options.dump_dir = From(working_directory, absl::GetFlag(FLAGS_dump_dir));

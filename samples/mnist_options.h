@@ -24,6 +24,7 @@ struct MnistOptions {
   std::string loss_reduction;
   std::string losses_out;
   std::string weights_out;
+  bool print_activations;
   std::string dump_dir;
   std::string data_dir;
 };

@@ -32,7 +32,7 @@ namespace {
 
 absl::StatusOr<std::unique_ptr<Trainer>> MakeTrainer(const MnistOptions& options,
                                                      std::unique_ptr<Transport> transport) {
-  auto network = std::make_shared<Network>();
+  auto network = std::make_shared<Network>(options.print_activations);
   network->SetSeed(options.seed);
 
   ASSIGN_OR_RETURN(StageConfig stage_config, SpreadOverStages(*network, options.stages));
@@ -51,7 +51,8 @@ absl::StatusOr<std::unique_ptr<Trainer>> MakeTrainer(const MnistOptions& options
                                    {"steps", absl::StrCat(options.steps)},
                                    {"seed", absl::StrCat(options.seed)},
                                    {"lr", absl::StrCat(options.lr)},
-                                   {"optimizer", options.optimizer}};
+                                   {"optimizer", options.optimizer},
+                                   {"print_activations", options.print_activations ? "true" : "false"}};
   if (options.optimizer == "adam") {
     return Trainer::Create(pipeline, Adam(network->TrainableParams(), options.lr), trainer_options,
                            std::move(transport));

@@ -46,6 +46,19 @@ class Bits(sample.InFolder):
             self.assertEqual(self.train(f"--transport={transport}", "--stages=3",
                                         "--optimizer=adam")[0], one)
 
+    def test_prints_what_the_first_layer_makes(self):
+        one, quiet = self.train("--stages=1")
+        self.assertNotIn("out is:", quiet)
+        for transport in ("threads", *PROCESSES):
+            bits, said = self.train(f"--transport={transport}",
+                                    "--print_activations")
+            self.assertEqual(bits, one)
+            # Three steps and 32 batches of test digits, of four micro-batches.
+            self.assertEqual(said.count("out is:"), (3 + 32) * 4)
+            self.assertEqual(
+                said.count("Tensor(shape=[8, 512], dtype=Float32, value="),
+                (3 + 32) * 4)
+
     def test_auto_takes_the_processes_of_mpirun(self):
         one, _ = self.train("--stages=1")
         bits, said = self.train("--stages=3",

@@ -20,7 +20,8 @@ DIGITS = os.path.abspath(os.path.join("third_party", "mnist_digits"))
 FLAGS = [
     "stages", "micro_batches", "batch_size", "schedule", "epochs", "steps",
     "seed", "lr", "optimizer", "loss_reduction", "losses_out", "weights_out",
-    "dump_dir", "data_dir", "transport", "deadline"
+    "dump_dir", "data_dir", "transport", "deadline",
+    "print_activations"
 ]
 PARAMETERS = {
     "layer1.param": [784, 512],
