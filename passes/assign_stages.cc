@@ -6,10 +6,10 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "kernels/base/status_macros.h"
+#include "passes/configured_stages.h"
 #include "passes/copy_parameter_nodes.h"
 #include "passes/ir/op_table.h"
 #include "passes/schedule/schedule_table.h"
@@ -20,21 +20,6 @@ namespace {
 std::string Describe(const Node& node) {
   return absl::StrCat(node.info.cell.empty() ? "a node without a cell" : absl::StrCat("cell ", node.info.cell), " (",
                       node.op, node.results.empty() ? "" : absl::StrCat(", %", node.results[0]->name), ")");
-}
-
-bool Covers(absl::string_view path, absl::string_view cell) {
-  return path.empty() || path == cell || (absl::StartsWith(cell, path) && cell[path.size()] == '.');
-}
-
-std::optional<StageId> ConfiguredStage(const PipelineConfig& config, absl::string_view cell) {
-  const std::pair<std::string, StageId>* longest = nullptr;
-  for (const auto& entry : config.stage_of_cell) {
-    if (Covers(entry.first, cell) && (longest == nullptr || entry.first.size() > longest->first.size())) {
-      longest = &entry;
-    }
-  }
-  if (longest == nullptr) return std::nullopt;
-  return longest->second;
 }
 
 absl::Status CheckConfig(const PipelineConfig& config) {
@@ -57,7 +42,11 @@ absl::Status CheckConfig(const PipelineConfig& config) {
 class Assigner {
  public:
   Assigner(Graph& graph, const PipelineConfig& config)
-      : graph_(graph), config_(config), parameter_only_(ParameterOnlyResults(graph)), uses_(ComputeUses(graph)) {
+      : graph_(graph),
+        config_(config),
+        configured_(config),
+        parameter_only_(ParameterOnlyResults(graph)),
+        uses_(ComputeUses(graph)) {
     for (const auto& node : graph_.nodes()) {
       if (node->info.stage) chunk_of_[node.get()] = ChunkOf(node->info);
     }
@@ -96,7 +85,7 @@ class Assigner {
       if (node->info.phase != Phase::kForward || FindChunk(node.get()) || IsParameterOnly(*node)) continue;
       std::optional<ChunkId> last_read;
       for (const Value* operand : node->operands) last_read = std::max(last_read, FindChunk(operand->producer));
-      const std::optional<StageId> stage = config_.stages == 1 ? StageId(0) : ConfiguredStage(config_, node->info.cell);
+      const std::optional<StageId> stage = config_.stages == 1 ? StageId(0) : configured_.Find(node->info.cell);
       if (stage) {
         chunk_of_[node.get()] = FirstChunk(*stage, last_read.value_or(ChunkId(0)));
         continue;
@@ -274,6 +263,7 @@ class Assigner {
 
   Graph& graph_;
   const PipelineConfig& config_;
+  const ConfiguredStages configured_;
   const absl::flat_hash_set<const Value*> parameter_only_;
   const UseMap uses_;
   absl::flat_hash_map<const Node*, ChunkId> chunk_of_;

@@ -1,6 +1,5 @@
 #include "passes/buffer_overlap.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -18,6 +17,10 @@ class OverlapCheck {
   OverlapCheck(const Module& module, ChunkId chunk) : module_(module), chunk_(chunk), values_(module, chunk) {}
 
   absl::Status Run() {
+    for (const auto& graph : module_.graphs) {
+      if (graph->chunk != chunk_) continue;
+      for (size_t i = 0; i < graph->nodes().size(); ++i) position_[graph->nodes()[i].get()] = i;
+    }
     for (const auto& graph : module_.graphs) {
       if (graph->chunk != chunk_) continue;
       for (const auto& node : graph->nodes()) {
@@ -42,7 +45,7 @@ class OverlapCheck {
       if (reader.part != *graph.part || values_.MadeIn(before) != *graph.part) {
         // A value of another part may stand there only if it never leaves that part.
         if (reader.part == values_.MadeIn(before)) continue;
-      } else if (Position(graph, reader.node) <= Position(graph, &node)) {
+      } else if (position_.at(reader.node) <= position_.at(&node)) {
         continue;
       }
       return absl::InternalError(absl::StrCat("%", result.name, " overwrites %", before->name, " in buffer ",
@@ -51,15 +54,10 @@ class OverlapCheck {
     return absl::OkStatus();
   }
 
-  static std::ptrdiff_t Position(const Graph& graph, const Node* node) {
-    return std::find_if(graph.nodes().begin(), graph.nodes().end(),
-                        [&](const auto& other) { return other.get() == node; }) -
-           graph.nodes().begin();
-  }
-
   const Module& module_;
   const ChunkId chunk_;
   const ChunkValues values_;
+  absl::flat_hash_map<const Node*, size_t> position_;  // in its graph
   absl::flat_hash_map<int, const Value*> held_;
 };
 

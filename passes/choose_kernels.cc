@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/base/status_macros.h"
 #include "passes/ir/op_table.h"
@@ -35,15 +37,23 @@ bool Set(Node& node, absl::string_view name, const Attribute& value) {
   return true;
 }
 
+using ValueSet = absl::flat_hash_set<const Value*>;
+
+// What a graph alone does not say. For a block: what holds for the operands and results of all its calls.
+struct Surroundings {
+  ValueSet stacked_inputs;    // rows of consecutive micro-batches can lie one after the other
+  ValueSet read_once_a_step;  // outputs that nobody reads more often
+};
+
 // Whether the rows of consecutive micro-batches can lie one after the other: the value is another one in each
 // micro-batch, and axis 0 is what grows.
-bool StacksOverMicroBatches(const Value* value) {
+bool StacksOverMicroBatches(const Value* value, const Surroundings& around) {
   while (value->kind == Value::Kind::kResult) {
     const OpDef* op = FindOp(value->producer->op);
     if (op == nullptr || !op->traits.view) return value->producer->info.rate == Rate::kMicro;
     value = value->producer->operands[0];
   }
-  return value->kind == Value::Kind::kInput && value->batch_axis == 0;
+  return around.stacked_inputs.contains(value);
 }
 
 // Whether the node sums over axis 0 of all its operands, and over nothing that would stay apart in a larger batch.
@@ -59,19 +69,55 @@ bool SumsOverRows(const Node& node) {
   return (axes.empty() || axes[0] == 0) && !GetBool(node.attributes, "keep_dims", false);
 }
 
-bool ServesStepOnly(const Graph& graph, const UseMap& uses, const Value* value) {
+bool ServesStepOnly(const Graph& graph, const UseMap& uses, const Surroundings& around, const Value* value) {
   const std::vector<Use>& readers = UsesOf(uses, value);
-  return !readers.empty() && std::all_of(readers.begin(), readers.end(), [](const Use& use) {
-    return use.node->info.rate == Rate::kStep;
-  }) && std::none_of(graph.outputs.begin(), graph.outputs.end(), [&](const Output& output) {
-    return output.value == value;
-  });
+  const bool is_output = std::any_of(graph.outputs.begin(), graph.outputs.end(),
+                                     [&](const Output& output) { return output.value == value; });
+  if (is_output) return readers.empty() && around.read_once_a_step.contains(value);
+  return !readers.empty() &&
+         std::all_of(readers.begin(), readers.end(), [](const Use& use) { return use.node->info.rate == Rate::kStep; });
 }
 
-bool IsGroupable(const Graph& graph, const UseMap& uses, const Node& node) {
+bool IsGroupable(const Graph& graph, const UseMap& uses, const Surroundings& around, const Node& node) {
   return node.info.phase == Phase::kBackward && node.info.rate == Rate::kMicro && SumsOverRows(node) &&
-         ServesStepOnly(graph, uses, node.results[0]) &&
-         std::all_of(node.operands.begin(), node.operands.end(), StacksOverMicroBatches);
+         ServesStepOnly(graph, uses, around, node.results[0]) &&
+         std::all_of(node.operands.begin(), node.operands.end(),
+                     [&](const Value* operand) { return StacksOverMicroBatches(operand, around); });
+}
+
+Surroundings SurroundingsOfGraph(const Graph& graph) {
+  Surroundings around;
+  for (const Value* input : graph.inputs()) {
+    if (input->kind == Value::Kind::kInput && input->batch_axis == 0) around.stacked_inputs.insert(input);
+  }
+  return around;
+}
+
+// Of each block: what holds at all its calls, so that a block's choice is right for each of them.
+absl::flat_hash_map<const Graph*, Surroundings> SurroundingsOfBlocks(const Module& module) {
+  absl::flat_hash_map<const Graph*, Surroundings> of_block;
+  for (const auto& block : module.blocks) {
+    Surroundings& around = of_block[block.get()];
+    around.stacked_inputs.insert(block->inputs().begin(), block->inputs().end());
+    for (const Output& output : block->outputs) around.read_once_a_step.insert(output.value);
+  }
+  for (const auto& graph : module.graphs) {
+    const UseMap uses = ComputeUses(*graph);
+    const Surroundings around = SurroundingsOfGraph(*graph);
+    for (const auto& node : graph->nodes()) {
+      if (node->op != kCall) continue;
+      const Graph* body = BodyOf(module, *node);
+      Surroundings& inside = of_block[body];
+      for (size_t i = 0; i < body->inputs().size(); ++i) {
+        if (!StacksOverMicroBatches(node->operands[i], around)) inside.stacked_inputs.erase(body->inputs()[i]);
+      }
+      for (size_t i = 0; i < node->results.size(); ++i) {
+        if (ServesStepOnly(*graph, uses, around, node->results[i])) continue;
+        inside.read_once_a_step.erase(body->outputs[i].value);
+      }
+    }
+  }
+  return of_block;
 }
 
 int64_t GroupOf(const Node& node, int64_t micro_batches) {
@@ -79,35 +125,45 @@ int64_t GroupOf(const Node& node, int64_t micro_batches) {
   return std::min(micro_batches, (kRowsOfAGroup + rows - 1) / rows);
 }
 
-}  // namespace
-
-absl::StatusOr<bool> ChooseKernels::Run(Module& module) const {
+bool Choose(const Graph& graph, const Surroundings& around, const PipelineConfig& config) {
   bool changed = false;
-  for (auto& graph : module.graphs) {
-    const UseMap uses = ComputeUses(*graph);
-    for (const auto& node : graph->nodes()) {
-      if (node->op == "matmul") changed |= Set(*node, "kernel", KernelOf(*node, module.config.threads));
-      if (!IsGroupable(*graph, uses, *node)) continue;
-      const int64_t group = GroupOf(*node, module.config.micro_batches);
-      if (group > 1) changed |= Set(*node, "group", group);
-    }
+  const UseMap uses = ComputeUses(graph);
+  for (const auto& node : graph.nodes()) {
+    if (node->op == "matmul") changed |= Set(*node, "kernel", KernelOf(*node, config.threads));
+    if (!IsGroupable(graph, uses, around, *node)) continue;
+    const int64_t group = GroupOf(*node, config.micro_batches);
+    if (group > 1) changed |= Set(*node, "group", group);
   }
   return changed;
 }
 
-absl::Status ChooseKernels::CheckAfter(const Module& module) const {
-  for (const auto& graph : module.graphs) {
-    for (const auto& node : graph->nodes()) {
-      const int64_t group = GetInt(node->attributes, "group", 1);
-      if (group > module.config.micro_batches) {
-        return absl::InternalError(
-            absl::StrCat(Print(*node), ": a group of ", group, " of ", module.config.micro_batches, " micro-batches"));
-      }
-      if (node->op == "matmul" && GetString(node->attributes, "kernel", "").empty()) {
-        return absl::InternalError(absl::StrCat(Print(*node), ": no kernel is chosen"));
-      }
+absl::Status CheckChoices(const Graph& graph, const PipelineConfig& config) {
+  for (const auto& node : graph.nodes()) {
+    const int64_t group = GetInt(node->attributes, "group", 1);
+    if (group > config.micro_batches) {
+      return absl::InternalError(
+          absl::StrCat(Print(*node), ": a group of ", group, " of ", config.micro_batches, " micro-batches"));
+    }
+    if (node->op == "matmul" && GetString(node->attributes, "kernel", "").empty()) {
+      return absl::InternalError(absl::StrCat(Print(*node), ": no kernel is chosen"));
     }
   }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<bool> ChooseKernels::Run(Module& module) const {
+  bool changed = false;
+  const auto of_block = SurroundingsOfBlocks(module);
+  for (const auto& block : module.blocks) changed |= Choose(*block, of_block.at(block.get()), module.config);
+  for (const auto& graph : module.graphs) changed |= Choose(*graph, SurroundingsOfGraph(*graph), module.config);
+  return changed;
+}
+
+absl::Status ChooseKernels::CheckAfter(const Module& module) const {
+  for (const auto& block : module.blocks) RETURN_IF_ERROR(CheckChoices(*block, module.config));
+  for (const auto& graph : module.graphs) RETURN_IF_ERROR(CheckChoices(*graph, module.config));
   return absl::OkStatus();
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_join.h"
 #include "kernels/base/status_macros.h"
@@ -81,7 +82,14 @@ class ChainFinder {
   absl::flat_hash_set<const Node*> claimed_;
 };
 
-absl::Status Apply(Graph& graph, const Chain& chain) {
+// A chain and the node that stands for it.
+struct Fused {
+  const Chain* chain;
+  Node* node;
+};
+
+// Appends the node; the graph still has the chain too.
+absl::StatusOr<Fused> AddFused(Graph& graph, const Chain& chain) {
   const Node& matmul = *chain.nodes[0];
   std::vector<Value*> operands = matmul.operands;
   for (size_t i = 0; i < chain.steps.size(); ++i) {
@@ -90,17 +98,41 @@ absl::Status Apply(Graph& graph, const Chain& chain) {
   }
   AttributeMap attributes = matmul.attributes;
   attributes["epilogue"] = absl::StrJoin(chain.steps, "+");
-  const Node* last = chain.nodes.back();
-  Value* replaced = last->results[0];
-  const std::string name = replaced->name;
-  const auto position =
-      std::find_if(graph.nodes().begin(), graph.nodes().end(), [&](const auto& node) { return node.get() == last; });
-  ASSIGN_OR_RETURN(const Node* fused, graph.AddNode("matmul", std::move(operands), std::move(attributes), matmul.info,
-                                                    name, static_cast<size_t>(position - graph.nodes().begin())));
-  graph.ReplaceUses(replaced, fused->results[0]);
-  graph.RemoveNodes({chain.nodes.begin(), chain.nodes.end()});
-  graph.Rename(fused->results[0], name);
-  return absl::OkStatus();
+  ASSIGN_OR_RETURN(Node * fused, graph.AddNode("matmul", std::move(operands), std::move(attributes), matmul.info,
+                                               chain.nodes.back()->results[0]->name));
+  return Fused{&chain, fused};
+}
+
+// Puts each fused node, at the end of the graph so far, in the place of the last node of its chain.
+void Replace(Graph& graph, const std::vector<Fused>& all) {
+  absl::flat_hash_map<const Value*, Value*> replacement;
+  absl::flat_hash_map<const Node*, std::unique_ptr<Node>> node_of_last;
+  std::vector<const Node*> dead;
+  auto& nodes = graph.mutable_nodes();
+  const size_t old_nodes = nodes.size() - all.size();
+  for (size_t i = 0; i < all.size(); ++i) {
+    const Chain& chain = *all[i].chain;
+    replacement[chain.nodes.back()->results[0]] = all[i].node->results[0];
+    node_of_last[chain.nodes.back()] = std::move(nodes[old_nodes + i]);
+    dead.insert(dead.end(), chain.nodes.begin(), chain.nodes.end());
+  }
+  std::vector<std::unique_ptr<Node>> ordered;
+  for (size_t i = 0; i < old_nodes; ++i) {
+    if (auto fused = node_of_last.find(nodes[i].get()); fused != node_of_last.end()) {
+      ordered.push_back(std::move(fused->second));
+    }
+    ordered.push_back(std::move(nodes[i]));
+  }
+  nodes = std::move(ordered);
+  const auto replace = [&](Value*& value) {
+    if (const auto found = replacement.find(value); found != replacement.end()) value = found->second;
+  };
+  for (const auto& node : nodes) std::for_each(node->operands.begin(), node->operands.end(), replace);
+  for (Output& output : graph.outputs) replace(output.value);
+  std::vector<std::string> names;
+  for (const Fused& fused : all) names.push_back(fused.chain->nodes.back()->results[0]->name);
+  graph.RemoveNodes(dead);
+  for (size_t i = 0; i < all.size(); ++i) graph.Rename(all[i].node->results[0], names[i]);
 }
 
 bool TakesEpilogue(const Node& node) {
@@ -118,11 +150,14 @@ absl::StatusOr<bool> Fuse::Run(Module& module) const {
     for (const auto& node : graph->nodes()) {
       if (TakesEpilogue(*node)) chains.push_back(finder.From(node.get()));
     }
+    std::vector<Fused> fused;
     for (const Chain& chain : chains) {
       if (chain.steps.empty()) continue;
-      RETURN_IF_ERROR(Apply(*graph, chain));
-      changed = true;
+      ASSIGN_OR_RETURN(fused.emplace_back(), AddFused(*graph, chain));
     }
+    if (fused.empty()) continue;
+    Replace(*graph, fused);
+    changed = true;
   }
   return changed;
 }

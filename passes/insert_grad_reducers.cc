@@ -18,16 +18,20 @@ bool Writes(const Node& node, absl::string_view parameter) {
                      [&](const Value* operand) { return operand->parameter == parameter; });
 }
 
-// Whether a chunk of the stage writes the parameter: a rank has one copy of it for all its chunks.
-bool WritesParameter(const Module& module, StageId stage, absl::string_view parameter) {
+using Names = absl::flat_hash_set<absl::string_view>;
+
+// The parameters that each stage writes: a rank has one copy of each for all its chunks.
+std::vector<Names> WrittenParameters(const Module& module) {
+  std::vector<Names> written(static_cast<size_t>(module.config.stages));
   for (const auto& graph : module.graphs) {
-    if (graph->part != Part::kUpdate || module.config.StageOf(*graph->chunk) != stage) continue;
-    if (std::any_of(graph->nodes().begin(), graph->nodes().end(),
-                    [&](const auto& node) { return Writes(*node, parameter); })) {
-      return true;
+    if (graph->part != Part::kUpdate) continue;
+    for (const auto& node : graph->nodes()) {
+      for (const Value* operand : WrittenOperands(*node)) {
+        written[static_cast<size_t>(module.config.StageOf(*graph->chunk).value())].insert(operand->parameter);
+      }
     }
   }
-  return false;
+  return written;
 }
 
 bool Reads(const Module& module, ChunkId chunk, absl::string_view parameter) {
@@ -80,6 +84,7 @@ absl::StatusOr<bool> InsertGradReducers::Run(Module& module) const {
     ChunkId chunk;
   };
   std::vector<Copy> copies;
+  const std::vector<Names> written = WrittenParameters(module);
   for (const auto& graph : module.graphs) {
     if (graph->part != Part::kUpdate) continue;
     for (const auto& node : graph->nodes()) {
@@ -89,7 +94,8 @@ absl::StatusOr<bool> InsertGradReducers::Run(Module& module) const {
       for (int c = 0; c < module.config.chunks(); ++c) {
         const ChunkId chunk(c);
         const StageId stage = module.config.StageOf(chunk);
-        if (!Reads(module, chunk, parameter) || WritesParameter(module, stage, parameter)) continue;
+        if (written[static_cast<size_t>(stage.value())].contains(parameter)) continue;
+        if (!Reads(module, chunk, parameter)) continue;
         if (done.insert(stage).second) copies.push_back({graph.get(), node.get(), chunk});
       }
     }
@@ -99,15 +105,15 @@ absl::StatusOr<bool> InsertGradReducers::Run(Module& module) const {
 }
 
 absl::Status InsertGradReducers::CheckAfter(const Module& module) const {
-  for (const auto& graph : module.graphs) {
-    if (graph->part != Part::kUpdate) continue;
-    for (const Value* parameter : graph->parameters()) {
-      if (!WritesParameter(module, module.config.StageOf(*graph->chunk), parameter->parameter)) continue;
+  const std::vector<Names> written = WrittenParameters(module);
+  for (size_t writer = 0; writer < written.size(); ++writer) {
+    for (absl::string_view parameter : written[writer]) {
       for (int chunk = 0; chunk < module.config.chunks(); ++chunk) {
-        if (!Reads(module, ChunkId(chunk), parameter->parameter)) continue;
-        if (WritesParameter(module, module.config.StageOf(ChunkId(chunk)), parameter->parameter)) continue;
-        return absl::InternalError(absl::StrCat("parameter ", parameter->parameter, " is updated on chunk ",
-                                                graph->chunk->value(), " and not on chunk ", chunk));
+        const StageId stage = module.config.StageOf(ChunkId(chunk));
+        if (written[static_cast<size_t>(stage.value())].contains(parameter)) continue;
+        if (!Reads(module, ChunkId(chunk), parameter)) continue;
+        return absl::InternalError(
+            absl::StrCat("parameter ", parameter, " is updated on stage ", writer, " and not on chunk ", chunk));
       }
     }
   }

@@ -6,9 +6,11 @@
 #include "passes/deal_cells.h"
 #include "passes/differentiate.h"
 #include "passes/fuse.h"
+#include "passes/inline_blocks.h"
 #include "passes/insert_grad_reducers.h"
 #include "passes/insert_micro_batches.h"
 #include "passes/insert_send_receive.h"
+#include "passes/outline_blocks.h"
 #include "passes/plan_buffers.h"
 #include "passes/split_stages.h"
 
@@ -16,11 +18,12 @@ namespace pipeloom {
 
 std::vector<std::unique_ptr<Pass>> PipelineParallelPasses() {
   std::vector<std::unique_ptr<Pass>> passes;
-  passes.push_back(std::make_unique<DealCells>());  // looks at the network as the host gave it
-  passes.push_back(
-      std::make_unique<CopyParameterNodes>());  // before gradients: each use of a parameter gets its own gradient
+  passes.push_back(std::make_unique<DealCells>());           // looks at the network as the host gave it
+  passes.push_back(std::make_unique<OutlineBlocks>());       // before all work on nodes: a block's is done once
+  passes.push_back(std::make_unique<CopyParameterNodes>());  // each use of a parameter then gets its own gradient
   passes.push_back(std::make_unique<Differentiate>());  // makes every floating-point sum, before any stage is known
   passes.push_back(std::make_unique<ChooseKernels>());  // before stages: the choice must not depend on them
+  passes.push_back(std::make_unique<InlineBlocks>());   // after all sums are made; from stages on there are nodes only
   passes.push_back(std::make_unique<AssignStages>());   // backward and update nodes follow forward ones
   passes.push_back(std::make_unique<SplitStages>());    // from here on: one graph a chunk and part
   passes.push_back(std::make_unique<InsertMicroBatches>());  // fixes what happens once a step, so R knows its sums

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/base/status_macros.h"
 #include "passes/ir/op_table.h"
+#include "passes/weight_chain.h"
 
 namespace pipeloom {
 namespace {
@@ -18,28 +19,6 @@ bool UsedByUpdateOnly(const UseMap& uses, const Value* value) {
   const std::vector<Use>& all = UsesOf(uses, value);
   return !all.empty() &&
          std::all_of(all.begin(), all.end(), [](const Use& use) { return use.node->info.phase == Phase::kUpdate; });
-}
-
-// The chain that ends in the parameter gradient made by `last`, up to the node that contracts the rows; `last` alone
-// where nothing contracts.
-std::vector<const Node*> WeightChain(const Node* last, const UseMap& uses) {
-  std::vector<const Node*> chain;
-  for (const Node* node = last; node != nullptr;) {
-    chain.push_back(node);
-    const OpDef* op = FindOp(node->op);
-    if (op != nullptr && op->traits.contracts) return chain;
-    const Value* only = nullptr;
-    int read = 0;
-    for (const Value* operand : node->operands) {
-      if (IsParameterOrConstant(operand)) continue;
-      only = operand;
-      ++read;
-    }
-    const bool goes_on = read == 1 && only->producer != nullptr && only->producer->info.phase == Phase::kBackward &&
-                         UsesOf(uses, only).size() == 1;
-    node = goes_on ? only->producer : nullptr;
-  }
-  return {last};
 }
 
 NodeSet WeightNodes(const Graph& graph) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/base/status_macros.h"
 #include "passes/ir/op_table.h"
@@ -17,10 +18,22 @@ std::optional<Part> PartOfLetter(absl::string_view letter) {
   return std::nullopt;
 }
 
-std::string Graph::UniqueName(absl::string_view hint) const {
+// The hint, or the hint with the smallest suffix that is free.
+std::string Graph::UniqueName(absl::string_view hint) {
   std::string name(hint);
-  for (int suffix = 1; values_.contains(name); ++suffix) name = absl::StrCat(hint, ".", suffix);
+  if (!values_.contains(name)) return name;
+  int& suffix = taken_below_.emplace(name, 1).first->second;
+  while (values_.contains(name = absl::StrCat(hint, ".", suffix))) ++suffix;
   return name;
+}
+
+// The value's name is about to be free: no smaller suffix of its hint may be skipped later.
+void Graph::ForgetName(const Value* value) {
+  const size_t dot = value->name.rfind('.');
+  int suffix = 0;
+  if (dot == std::string::npos || !absl::SimpleAtoi(absl::string_view(value->name).substr(dot + 1), &suffix)) return;
+  const auto hint = taken_below_.find(absl::string_view(value->name).substr(0, dot));
+  if (hint != taken_below_.end()) hint->second = std::max(1, std::min(hint->second, suffix));
 }
 
 Value* Graph::NewValue(Value::Kind kind, absl::string_view hint, TensorType type) {
@@ -44,6 +57,7 @@ Value* Graph::AddParameter(absl::string_view hint, std::string parameter, Tensor
   Value* value = NewValue(Value::Kind::kParameter, hint, std::move(type));
   value->parameter = std::move(parameter);
   value->trainable = trainable;
+  parameter_of_name_.emplace(value->parameter, value);
   parameters_.push_back(value);
   return value;
 }
@@ -78,14 +92,17 @@ Node* Graph::AddTypedNode(absl::string_view op, std::vector<Value*> operands, At
   node->operands = std::move(operands);
   node->attributes = std::move(attributes);
   node->info = std::move(info);
-  for (const TensorType& type : types) {
-    Value* result = NewValue(Value::Kind::kResult, hint.empty() ? op : hint, type);
-    result->producer = node.get();
-    node->results.push_back(result);
-  }
+  for (const TensorType& type : types) AddResult(node.get(), type, hint.empty() ? op : hint);
   Node* added = node.get();
   nodes_.insert(at ? nodes_.begin() + static_cast<std::ptrdiff_t>(*at) : nodes_.end(), std::move(node));
   return added;
+}
+
+Value* Graph::AddResult(Node* node, TensorType type, absl::string_view hint) {
+  Value* result = NewValue(Value::Kind::kResult, hint, std::move(type));
+  result->producer = node;
+  node->results.push_back(result);
+  return result;
 }
 
 void Graph::ReplaceUses(const Value* from, Value* to) {
@@ -101,7 +118,10 @@ void Graph::RemoveNodes(const std::vector<const Node*>& dead) {
   auto keep = std::stable_partition(nodes_.begin(), nodes_.end(),
                                     [&](const std::unique_ptr<Node>& node) { return !doomed.contains(node.get()); });
   for (auto it = keep; it != nodes_.end(); ++it) {
-    for (const Value* result : (*it)->results) values_.erase(std::string(result->name));
+    for (const Value* result : (*it)->results) {
+      ForgetName(result);
+      values_.erase(std::string(result->name));
+    }
   }
   nodes_.erase(keep, nodes_.end());
 }
@@ -114,7 +134,12 @@ void Graph::RemoveUnusedLeaves() {
     auto keep = std::stable_partition(leaves->begin(), leaves->end(), [&](const Value* value) {
       return used.contains(value) || value->kind == Value::Kind::kInput;
     });
-    for (auto it = keep; it != leaves->end(); ++it) values_.erase(std::string((*it)->name));
+    for (auto it = keep; it != leaves->end(); ++it) {
+      const Value* unused = *it;
+      if (FindParameter(unused->parameter) == unused) parameter_of_name_.erase(unused->parameter);
+      ForgetName(unused);
+      values_.erase(std::string(unused->name));
+    }
     leaves->erase(keep, leaves->end());
   }
 }
@@ -125,13 +150,12 @@ Value* Graph::Find(absl::string_view name) const {
 }
 
 Value* Graph::FindParameter(absl::string_view parameter) const {
-  for (Value* value : parameters_) {
-    if (value->parameter == parameter) return value;
-  }
-  return nullptr;
+  auto it = parameter_of_name_.find(parameter);
+  return it == parameter_of_name_.end() ? nullptr : it->second;
 }
 
 void Graph::Rename(Value* value, absl::string_view hint) {
+  ForgetName(value);
   auto node = values_.extract(value->name);
   value->name = UniqueName(hint);
   node.key() = value->name;

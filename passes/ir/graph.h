@@ -125,6 +125,9 @@ class Graph {
   Node* AddTypedNode(absl::string_view op, std::vector<Value*> operands, AttributeMap attributes, NodeInfo info,
                      const std::vector<TensorType>& types, absl::string_view hint = "", std::optional<size_t> at = {});
 
+  // A further result of a node of this graph.
+  Value* AddResult(Node* node, TensorType type, absl::string_view hint);
+
   // Every operand and output that is `from` becomes `to`.
   void ReplaceUses(const Value* from, Value* to);
   // Removes nodes for which `dead` holds, with their results; nothing else may use these.
@@ -148,10 +151,13 @@ class Graph {
 
  private:
   Value* NewValue(Value::Kind kind, absl::string_view hint, TensorType type);
-  std::string UniqueName(absl::string_view hint) const;
+  std::string UniqueName(absl::string_view hint);
+  void ForgetName(const Value* value);
 
   std::string name_;
   absl::flat_hash_map<std::string, std::unique_ptr<Value>> values_;
+  absl::flat_hash_map<std::string, int> taken_below_;  // hint -> n: its suffixes 1 to n - 1 are names of values
+  absl::flat_hash_map<std::string, Value*> parameter_of_name_;
   std::vector<Value*> inputs_;
   std::vector<Value*> parameters_;
   std::vector<Value*> constants_;

@@ -29,8 +29,13 @@ struct PipelineConfig {
 
 // A program: the step graph before split_stages, one graph a chunk and part after it. Passes see all of it, so that a
 // pass needs no options of its own.
+//
+// `blocks` are bodies that nodes `call` by name: what several cells compute alike stands there once. The operands of a
+// call are the body's inputs, then its parameters; its results are the body's outputs. The nodes of a body have the
+// phase of its calls and no stage, and a cell relative to that of the call (CellInCall).
 struct Module {
   PipelineConfig config;
+  std::vector<std::unique_ptr<Graph>> blocks;
   std::vector<std::unique_ptr<Graph>> graphs;
 
   // The graph of a chunk's part; nullptr where the chunk has none.
@@ -40,7 +45,28 @@ struct Module {
     }
     return nullptr;
   }
+
+  // The block of that name; nullptr where there is none.
+  Graph* FindBlock(absl::string_view name) const {
+    for (const auto& block : blocks) {
+      if (block->name() == name) return block.get();
+    }
+    return nullptr;
+  }
 };
+
+inline constexpr absl::string_view kCall = "call";
+// The body of a node that is a call.
+inline Graph* BodyOf(const Module& module, const Node& call) {
+  return module.FindBlock(GetString(call.attributes, "block", ""));
+}
+
+// The path of a cell in a body, for one call of it. A call covers one cell, `call.info.cell`, and paths in its body are
+// relative to that; or it covers several that follow each other, listed in its attribute `cells` with commas between
+// them, and paths in its body begin with the number of one: "1.dense".
+std::string CellInCall(const Node& call, absl::string_view cell);
+// The cells that a call covers.
+std::vector<std::string> CellsOfCall(const Node& call);
 
 }  // namespace pipeloom
 

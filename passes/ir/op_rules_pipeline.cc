@@ -77,6 +77,14 @@ std::vector<OpDef> PipelineOps() {
        nullptr,
        typed},
       {"print", 1, 1, {{"text", AttributeType::kString}}, NoResult},
+      {"call",
+       0,
+       -1,
+       {{"block", AttributeType::kString, /*required=*/true}, {"cells", AttributeType::kString}},
+       nullptr,
+       nullptr,
+       nullptr,
+       typed},
       {"step_output", 1, 1, {{"index", AttributeType::kInt, /*required=*/true}}, NoResult},
   };
 }

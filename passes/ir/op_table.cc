@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "kernels/base/status_macros.h"
@@ -72,6 +73,12 @@ std::vector<OpDef> AllOps() {
   return table;
 }
 
+absl::flat_hash_map<absl::string_view, const OpDef*> RowsByName() {
+  absl::flat_hash_map<absl::string_view, const OpDef*> rows;
+  for (const OpDef& def : OpTable()) rows.emplace(def.name, &def);
+  return rows;
+}
+
 absl::StatusOr<std::vector<TensorType>> InferTypesOf(const OpDef& def, OperandTypes operands,
                                                      const AttributeMap& attributes) {
   RETURN_IF_ERROR(CheckArity(def, operands));
@@ -88,9 +95,9 @@ const std::vector<OpDef>& OpTable() {
 }
 
 const OpDef* FindOp(absl::string_view name) {
-  const std::vector<OpDef>& table = OpTable();
-  const auto row = std::find_if(table.begin(), table.end(), [&](const OpDef& def) { return def.name == name; });
-  return row == table.end() ? nullptr : &*row;
+  static const absl::flat_hash_map<absl::string_view, const OpDef*>& rows = *new auto(RowsByName());
+  const auto row = rows.find(name);
+  return row == rows.end() ? nullptr : row->second;
 }
 
 absl::StatusOr<std::vector<TensorType>> InferTypes(absl::string_view op, OperandTypes operands,

@@ -68,9 +68,12 @@ class Parser {
       module.config.stage_of_cell.emplace_back(cell.text, StageId(stage));
     }
     while (in_.Peek().kind != Token::Kind::kEnd) {
-      if (!in_.AcceptWord("graph")) return ErrorAt(in_.Peek(), "expected 'graph' or the end of the text");
+      const bool is_block = in_.AcceptWord("block");
+      if (!is_block && !in_.AcceptWord("graph")) {
+        return ErrorAt(in_.Peek(), "expected 'block', 'graph' or the end of the text");
+      }
       ASSIGN_OR_RETURN(std::unique_ptr<Graph> graph, ParseGraph());
-      module.graphs.push_back(std::move(graph));
+      (is_block ? module.blocks : module.graphs).push_back(std::move(graph));
     }
     return module;
   }
@@ -98,7 +101,13 @@ class Parser {
   absl::StatusOr<std::unique_ptr<Graph>> ParseGraph() {
     ASSIGN_OR_RETURN(const Token name, in_.ExpectKind(Token::Kind::kGraph, "the name of the graph, such as @step"));
     auto graph = std::make_unique<Graph>(name.text);
-    if (in_.AcceptWord("chunk")) RETURN_IF_ERROR(ParseChunk(*graph));
+    if (in_.AcceptWord("chunk")) {
+      ASSIGN_OR_RETURN(const int chunk, in_.ExpectInt());
+      graph->chunk = ChunkId(chunk);
+      RETURN_IF_ERROR(ParsePart(*graph));
+    } else if (in_.AcceptWord("part")) {
+      RETURN_IF_ERROR(ParsePart(*graph));
+    }
     RETURN_IF_ERROR(in_.Expect("("));
     while (!in_.PeekIs(")")) {
       if (!graph->inputs().empty()) RETURN_IF_ERROR(in_.Expect(","));
@@ -121,12 +130,10 @@ class Parser {
     return graph;
   }
 
-  absl::Status ParseChunk(Graph& graph) {
-    ASSIGN_OR_RETURN(const int chunk, in_.ExpectInt());
+  absl::Status ParsePart(Graph& graph) {
     const Token& letter = in_.Next();
     for (Part part : kParts) {
       if (letter.kind != Token::Kind::kWord || letter.text != std::string(1, PartLetter(part))) continue;
-      graph.chunk = ChunkId(chunk);
       graph.part = part;
       return absl::OkStatus();
     }

@@ -96,6 +96,21 @@ std::string TypesText(const Node& node) {
                       }));
 }
 
+std::string PrintAs(absl::string_view keyword, const Graph& graph) {
+  std::string text = absl::StrCat(
+      keyword, " ", GraphTitle(graph), "(",
+      absl::StrJoin(graph.inputs(), ", ", [](std::string* out, const Value* v) { out->append(InputText(*v)); }),
+      ") -> (",
+      absl::StrJoin(graph.outputs, ", ", [](std::string* out, const Output& o) { out->append(OutputText(o)); }),
+      ") {\n");
+  for (const Value* value : graph.parameters()) absl::StrAppend(&text, "  ", LeafText(*value), "\n");
+  for (const Value* value : graph.constants()) absl::StrAppend(&text, "  ", LeafText(*value), "\n");
+  for (const auto& node : graph.nodes()) absl::StrAppend(&text, "  ", Print(*node), "\n");
+  absl::StrAppend(&text, "}");
+  if (graph.update) absl::StrAppend(&text, " update ", Name(graph.update->op), Attributes(graph.update->attributes));
+  return text + "\n";
+}
+
 }  // namespace
 
 bool IsPlainWord(absl::string_view text) {
@@ -116,9 +131,8 @@ std::string ValueName(const Value& value) { return absl::StrCat("%", Name(value.
 
 std::string GraphTitle(const Graph& graph) {
   std::string title = absl::StrCat("@", Name(graph.name()));
-  if (graph.chunk && graph.part) {
-    absl::StrAppend(&title, " chunk ", graph.chunk->value(), " ", std::string(1, PartLetter(*graph.part)));
-  }
+  if (graph.chunk) absl::StrAppend(&title, " chunk ", graph.chunk->value());
+  if (graph.part) absl::StrAppend(&title, graph.chunk ? " " : " part ", std::string(1, PartLetter(*graph.part)));
   return title;
 }
 
@@ -130,20 +144,7 @@ std::string Print(const Node& node) {
                       ")", Attributes(node.attributes), TypesText(node), "  // ", InfoText(node));
 }
 
-std::string Print(const Graph& graph) {
-  std::string text = absl::StrCat(
-      "graph ", GraphTitle(graph), "(",
-      absl::StrJoin(graph.inputs(), ", ", [](std::string* out, const Value* v) { out->append(InputText(*v)); }),
-      ") -> (",
-      absl::StrJoin(graph.outputs, ", ", [](std::string* out, const Output& o) { out->append(OutputText(o)); }),
-      ") {\n");
-  for (const Value* value : graph.parameters()) absl::StrAppend(&text, "  ", LeafText(*value), "\n");
-  for (const Value* value : graph.constants()) absl::StrAppend(&text, "  ", LeafText(*value), "\n");
-  for (const auto& node : graph.nodes()) absl::StrAppend(&text, "  ", Print(*node), "\n");
-  absl::StrAppend(&text, "}");
-  if (graph.update) absl::StrAppend(&text, " update ", Name(graph.update->op), Attributes(graph.update->attributes));
-  return text + "\n";
-}
+std::string Print(const Graph& graph) { return PrintAs("graph", graph); }
 
 std::string Print(const Module& module) {
   const PipelineConfig& config = module.config;
@@ -157,6 +158,7 @@ std::string Print(const Module& module) {
   for (const auto& [cell, stage] : config.stage_of_cell) {
     absl::StrAppend(&text, "stage ", Quoted(cell), " = ", stage.value(), "\n");
   }
+  for (const auto& block : module.blocks) absl::StrAppend(&text, "\n", PrintAs("block", *block));
   for (const auto& graph : module.graphs) absl::StrAppend(&text, "\n", Print(*graph));
   return text;
 }

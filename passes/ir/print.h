@@ -21,6 +21,17 @@ namespace pipeloom {
 //     %h = mul(%a, %c) : f32[8,512]  // layer1, stage 0, forward
 //   } update sgd {lr=0.01}
 //
+// Blocks stand before the graphs, and nodes call them:
+//
+//   block @layer(%x: f32[8,64]) -> (%y) {
+//     %w = param "weight" : f32[64,64]
+//     %y = matmul(%x, %w) : f32[8,64]  // forward
+//   }
+//   ...
+//     %h = call(%image, %w1) {block="layer"} : f32[8,64]  // net.layer1, forward
+//
+// A backward block says what part its calls are of: `block @layer.W part W(...)`.
+//
 // What follows `//` belongs to the node: its cell and its stage where it has them, its phase, its rate where that is
 // not the phase's usual one (micro; step for update), then the placements of its results ("buffer 3 x 2 first_apart";
 // "none" for a result without one beside one that has one). Inputs of a split graph (`graph @step chunk 0 B(...)`) may

@@ -63,6 +63,8 @@ absl::Status CheckConstant(const Value& value) {
   return absl::OkStatus();
 }
 
+bool SamePace(const Node& a, const Node& b) { return a.info.phase == b.info.phase && a.info.rate == b.info.rate; }
+
 // The rules of one graph. The first violation is returned, without the graph's title.
 class GraphVerifier {
  public:
@@ -74,9 +76,6 @@ class GraphVerifier {
   }
 
   absl::Status Run() {
-    if (graph_.chunk.has_value() != graph_.part.has_value()) {
-      return absl::InvalidArgumentError("a split graph has both a chunk and a part; this one has one of them");
-    }
     for (const std::vector<Value*>* leaves : {&graph_.inputs(), &graph_.parameters(), &graph_.constants()}) {
       for (const Value* value : *leaves) {
         RETURN_IF_ERROR(Annotate(Define(*value), ValueName(*value)));
@@ -152,7 +151,9 @@ class GraphVerifier {
         return absl::InvalidArgumentError(absl::StrCat("attribute '", name, "' is no plain word"));
     }
     const OpDef* op = FindOp(node.op);
-    return op == nullptr ? absl::OkStatus() : CheckAgainstTable(*op, node, operands);
+    if (op == nullptr) return absl::OkStatus();
+    RETURN_IF_ERROR(CheckAgainstTable(*op, node, operands));
+    return node.op == kCall ? CheckCall(node) : absl::OkStatus();
   }
 
   absl::Status CheckChunk(const NodeInfo& info) const {
@@ -166,6 +167,47 @@ class GraphVerifier {
         absl::StrCat("chunk ", chunk.value(), " is no further chunk of stage ", info.stage ? info.stage->value() : -1,
                      "; with ", config.chunks_per_rank, " chunks a rank and ", config.stages,
                      " stages these are stage + stages, stage + 2 stages, ..., in a graph that is not split"));
+  }
+
+  absl::Status CheckCall(const Node& call) const {
+    const std::string name = GetString(call.attributes, "block", "");
+    const Graph* body = module_.FindBlock(name);
+    if (body == nullptr) return absl::InvalidArgumentError(absl::StrCat("there is no block '", name, "'"));
+    if (body == &graph_ || module_.FindBlock(graph_.name()) == &graph_) {
+      return absl::InvalidArgumentError("a block calls no other block; inline one of the two");
+    }
+    std::vector<const Value*> formals(body->inputs().begin(), body->inputs().end());
+    formals.insert(formals.end(), body->parameters().begin(), body->parameters().end());
+    if (formals.size() != call.operands.size() || body->outputs.size() != call.results.size()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("block ", name, " takes ", body->inputs().size(), " inputs and ", body->parameters().size(),
+                       " parameters and gives ", body->outputs.size(), " results; the call has ", call.operands.size(),
+                       " operands and ", call.results.size(), " results"));
+    }
+    for (size_t i = 0; i < formals.size(); ++i) RETURN_IF_ERROR(CheckOperand(*formals[i], *call.operands[i]));
+    for (size_t i = 0; i < call.results.size(); ++i) {
+      if (call.results[i]->type == body->outputs[i].value->type) continue;
+      return absl::InvalidArgumentError(absl::StrCat(ValueName(*call.results[i]), " is ",
+                                                     call.results[i]->type.ToString(), ", but block ", name, " gives ",
+                                                     body->outputs[i].value->type.ToString()));
+    }
+    if (body->nodes().empty() || SamePace(call, *body->nodes()[0])) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("the nodes of block ", name, " have another phase or rate: ", Print(*body->nodes()[0])));
+  }
+
+  static absl::Status CheckOperand(const Value& formal, const Value& given) {
+    const bool wants_parameter = formal.kind == Value::Kind::kParameter;
+    const auto text = [](const Value& value, bool parameter) {
+      return absl::StrCat(ValueName(value), ": ", value.type.ToString(),
+                          parameter ? (value.trainable ? ", a parameter" : ", a parameter that is not trained") : "");
+    };
+    const bool fits =
+        formal.type == given.type &&
+        (!wants_parameter || (given.kind == Value::Kind::kParameter && given.trainable == formal.trainable));
+    if (fits) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("the block wants ", text(formal, wants_parameter), ", not ",
+                                                   text(given, given.kind == Value::Kind::kParameter)));
   }
 
   static absl::Status CheckAgainstTable(const OpDef& op, const Node& node, const std::vector<TensorType>& operands) {
@@ -223,19 +265,23 @@ class GraphVerifier {
   absl::flat_hash_set<const Value*> defined_;
 };
 
+struct NamedOutput {
+  const Graph* graph;
+  const TensorType* type;
+};
+using OutputsByName = absl::flat_hash_map<absl::string_view, std::vector<NamedOutput>>;
+
 // A saved or boundary input of a graph; outputs of all graphs are known to be sound.
-absl::Status CheckJoin(const Module& module, const Graph& reader, const Value& value) {
+absl::Status CheckJoin(const OutputsByName& outputs, const Graph& reader, const Value& value) {
   const bool saved = value.kind == Value::Kind::kSaved;
   if (!reader.chunk) return absl::InvalidArgumentError("saved and boundary inputs stand in split graphs only");
   std::vector<std::string> others;
-  for (const auto& graph : module.graphs) {
-    if (!graph->chunk || (*graph->chunk == *reader.chunk) != saved) continue;
-    if (saved && *graph->part >= *reader.part) continue;
-    for (const Output& output : graph->outputs) {
-      if (output.value->name != value.name) continue;
-      if (output.value->type == value.type) return absl::OkStatus();
-      others.push_back(output.value->type.ToString());
-    }
+  const auto named = outputs.find(value.name);
+  for (const NamedOutput& output : named == outputs.end() ? std::vector<NamedOutput>() : named->second) {
+    if ((*output.graph->chunk == *reader.chunk) != saved) continue;
+    if (saved && *output.graph->part >= *reader.part) continue;
+    if (*output.type == value.type) return absl::OkStatus();
+    others.push_back(output.type->ToString());
   }
   const absl::string_view where = saved ? "an earlier part of the same chunk" : "another chunk";
   if (others.empty()) return absl::InvalidArgumentError(absl::StrCat("no output of ", where, " has this name"));
@@ -244,10 +290,16 @@ absl::Status CheckJoin(const Module& module, const Graph& reader, const Value& v
 }
 
 absl::Status CheckJoins(const Module& module) {
+  OutputsByName outputs;
+  for (const auto& graph : module.graphs) {
+    if (!graph->chunk) continue;
+    for (const Output& output : graph->outputs)
+      outputs[output.value->name].push_back({graph.get(), &output.value->type});
+  }
   for (const auto& graph : module.graphs) {
     for (const Value* input : graph->inputs()) {
       if (input->kind == Value::Kind::kInput) continue;
-      RETURN_IF_ERROR(Annotate(CheckJoin(module, *graph, *input),
+      RETURN_IF_ERROR(Annotate(CheckJoin(outputs, *graph, *input),
                                absl::StrCat("graph ", GraphTitle(*graph), ": ", ValueName(*input))));
     }
   }
@@ -295,13 +347,61 @@ absl::Status CheckParameters(const Module& module) {
   return absl::OkStatus();
 }
 
+// What holds for a block beyond what holds for every graph.
+absl::Status CheckBlock(const Graph& block) {
+  if (block.chunk || block.update) return absl::InvalidArgumentError("a block has no chunk and no update rule");
+  for (const Value* input : block.inputs()) {
+    if (input->kind == Value::Kind::kInput && !input->batch_axis) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(ValueName(*input), " is no plain input: a block's is whatever its calls give"));
+  }
+  absl::flat_hash_set<const Value*> given;
+  for (const Output& output : block.outputs) {
+    const Node* producer = output.value->producer;
+    const OpDef* op = producer == nullptr ? nullptr : FindOp(producer->op);
+    const bool own = producer != nullptr && (op == nullptr || !op->traits.view);
+    if (own && output.reduce.empty() && output.index == 0 && given.insert(output.value).second) continue;
+    return absl::InvalidArgumentError(absl::StrCat("output ", ValueName(*output.value),
+                                                   " of a block is a node's result, no view, once, without reduce"));
+  }
+  for (const auto& node : block.nodes()) {
+    if (node->info.stage) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(Print(*node), ": its calls have a stage, a block's nodes have none"));
+    }
+    if (!SamePace(*node, *block.nodes()[0])) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(Print(*node), ": all nodes of a block have the phase and the rate of its calls"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckBlocks(const Module& module) {
+  absl::flat_hash_set<absl::string_view> names;
+  for (const auto& block : module.blocks) {
+    const std::string title = absl::StrCat("block ", GraphTitle(*block));
+    if (!names.insert(block->name()).second) {
+      return absl::InvalidArgumentError(absl::StrCat("two blocks are named ", GraphTitle(*block)));
+    }
+    RETURN_IF_ERROR(Annotate(GraphVerifier(module, *block).Run(), title));
+    RETURN_IF_ERROR(Annotate(CheckBlock(*block), title));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status Verify(const Module& module) {
   RETURN_IF_ERROR(CheckConfig(module.config));
+  RETURN_IF_ERROR(CheckBlocks(module));
   absl::flat_hash_set<std::string> titles;
   for (const auto& graph : module.graphs) {
     const std::string title = GraphTitle(*graph);
+    if (graph->chunk.has_value() != graph->part.has_value()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("graph ", title, ": a split graph has both a chunk and a part; this one has one of them"));
+    }
     if (!titles.insert(title).second) {
       return absl::InvalidArgumentError(absl::StrCat("two graphs are named ", title));
     }

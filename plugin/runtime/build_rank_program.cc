@@ -17,15 +17,17 @@ int Group(const Node& node) { return static_cast<int>(GetInt(node.attributes, "g
 // Copies one chunk of the module into the program of its rank.
 class ChunkBuilder {
  public:
+  // `parameter_index`: places in the program's list, by name; over all chunks of the rank.
   ChunkBuilder(const Module& module, const Schedule& schedule, const StepInterface& step, ChunkId chunk,
-               RankProgram* program)
+               RankProgram* program, absl::flat_hash_map<std::string, int>* parameter_index)
       : module_(module),
         schedule_(schedule),
         step_(step),
         chunk_(chunk),
         values_(module, chunk),
         program_(*program),
-        micro_batches_(module.config.micro_batches) {}
+        micro_batches_(module.config.micro_batches),
+        parameter_index_(parameter_index) {}
 
   void Build() {
     program_.chunks.push_back({chunk_, {}, {}});
@@ -200,11 +202,10 @@ class ChunkBuilder {
   }
 
   int ParameterIndex(const Value& parameter) {
-    auto& parameters = program_.parameters;
-    auto at = std::find_if(parameters.begin(), parameters.end(),
-                           [&](const ParameterRef& other) { return other.name == parameter.parameter; });
-    if (at == parameters.end()) at = parameters.insert(at, {parameter.parameter, parameter.type});
-    return static_cast<int>(at - parameters.begin());
+    const auto [entry, added] =
+        parameter_index_->emplace(parameter.parameter, static_cast<int>(program_.parameters.size()));
+    if (added) program_.parameters.push_back({parameter.parameter, parameter.type});
+    return entry->second;
   }
 
   const Module& module_;
@@ -214,6 +215,7 @@ class ChunkBuilder {
   const ChunkValues values_;
   RankProgram& program_;
   const int micro_batches_;
+  absl::flat_hash_map<std::string, int>* parameter_index_;
   absl::flat_hash_map<int64_t, int> channel_index_;  // by number in the module
 };
 
@@ -239,9 +241,10 @@ RankProgram BuildRankProgram(const Module& module, const Schedule& schedule, con
   program.threads = module.config.threads;
   program.trains = Trains(schedule);
   program.scalars = ScalarOutputs(module, schedule);
+  absl::flat_hash_map<std::string, int> parameter_index;
   for (int chunk = 0; chunk < schedule.chunks(); ++chunk) {
     if (schedule.rank_of(ChunkId(chunk)) != rank) continue;
-    ChunkBuilder(module, schedule, step, ChunkId(chunk), &program).Build();
+    ChunkBuilder(module, schedule, step, ChunkId(chunk), &program, &parameter_index).Build();
   }
   program.actions = schedule.actions[static_cast<size_t>(rank.value())];
   return program;

@@ -117,7 +117,7 @@ absl::StatusOr<CompiledProgram> Compile(Module module, const CompileOptions& opt
   std::string ranks_text;
   for (int rank = 0; rank < program.schedule.ranks(); ++rank) {
     program.ranks.push_back(BuildRankProgram(module, program.schedule, step, RankId(rank)));
-    ranks_text += RankProgramToString(program.ranks.back());
+    if (!options.dump_dir.empty()) ranks_text += RankProgramToString(program.ranks.back());
   }
   if (!options.dump_dir.empty()) {
     RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(options.dump_dir, "/rank_programs.txt"), {ranks_text}));

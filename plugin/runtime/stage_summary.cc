@@ -2,27 +2,27 @@
 
 #include <algorithm>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "passes/ir/op_table.h"
 
 namespace pipeloom {
-namespace {
-
-void AddOnce(const std::string& item, std::vector<std::string>* list) {
-  if (!item.empty() && std::find(list->begin(), list->end(), item) == list->end()) list->push_back(item);
-}
-
-}  // namespace
 
 std::vector<StageSummary> SummarizeStages(const Module& module) {
   std::vector<StageSummary> stages(static_cast<size_t>(module.config.stages));
   for (size_t i = 0; i < stages.size(); ++i) stages[i].stage = StageId(static_cast<int>(i));
+  std::vector<absl::flat_hash_set<absl::string_view>> listed_of(stages.size());
   for (const auto& graph : module.graphs) {
-    StageSummary& stage = stages[static_cast<size_t>(module.config.StageOf(*graph->chunk).value())];
+    const auto number = static_cast<size_t>(module.config.StageOf(*graph->chunk).value());
+    StageSummary& stage = stages[number];
+    absl::flat_hash_set<absl::string_view>& listed = listed_of[number];
     for (const auto& node : graph->nodes()) {
-      if (node->info.phase == Phase::kForward) AddOnce(node->info.cell, &stage.cells);
+      const std::string& cell = node->info.cell;
+      if (node->info.phase == Phase::kForward && !cell.empty() && listed.insert(cell).second) {
+        stage.cells.push_back(cell);
+      }
       if (node->info.rate == Rate::kMicro) stage.flops += NodeFlops(*node);
     }
     if (graph->part != Part::kForward) continue;

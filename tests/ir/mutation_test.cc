@@ -60,7 +60,7 @@ constexpr const char* kPieces[] = {"(",
                                    "4611686018427387904"};
 
 std::vector<std::string> SoundTexts() {
-  std::vector<std::string> texts = {kStepText, kSplitText, kOddText};
+  std::vector<std::string> texts = {kStepText, kSplitText, kOddText, kBlockText};
   for (const auto& entry : std::filesystem::recursive_directory_iterator("tests/golden")) {
     if (entry.path().extension() != ".txt") continue;
     std::ifstream file(entry.path(), std::ios::binary);

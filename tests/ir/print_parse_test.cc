@@ -40,7 +40,7 @@ class RoundTrip : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(RoundTrip, PrintsWhatItParsed) { EXPECT_EQ(Print(ParseOrDie(GetParam())), GetParam()); }
 
-INSTANTIATE_TEST_SUITE_P(All, RoundTrip, ::testing::Values(kStepText, kSplitText, kOddText));
+INSTANTIATE_TEST_SUITE_P(All, RoundTrip, ::testing::Values(kStepText, kSplitText, kOddText, kBlockText));
 
 TEST(Parse, ReadsConfig) {
   const PipelineConfig config = ParseOrDie(kStepText).config;
@@ -193,7 +193,7 @@ TEST(Print, KeepsEveryPartPhaseAndRate) {
 }
 
 TEST(Parse, NamesThePlaceTheTextAndWhatIsExpected) {
-  EXPECT_EQ(ErrorOf("grapf @g"), "line 1, column 1: 'grapf': expected 'graph' or the end of the text");
+  EXPECT_EQ(ErrorOf("grapf @g"), "line 1, column 1: 'grapf': expected 'block', 'graph' or the end of the text");
   EXPECT_EQ(ErrorOf("\n  graph g"), "line 2, column 9: 'g': expected the name of the graph, such as @step");
   EXPECT_EQ(ErrorOf("graph @g() -> () {"),
             "line 1, column 19: end of text: expected the name of an op, 'param' or "
@@ -280,8 +280,8 @@ TEST(Parse, RefusesAttributesBeyondAllTensors) {
 // The offending text is shown as it can be read, whatever bytes it has.
 TEST(Parse, ShortensAndEscapesTheText) {
   EXPECT_EQ(ErrorOf("\x01"), "line 1, column 1: '\\x01': no part of the text form begins so");
-  EXPECT_EQ(ErrorOf(std::string(100, 'a')),
-            absl::StrCat("line 1, column 1: '", std::string(40, 'a'), "...': expected 'graph' or the end of the text"));
+  EXPECT_EQ(ErrorOf(std::string(100, 'a')), absl::StrCat("line 1, column 1: '", std::string(40, 'a'),
+                                                         "...': expected 'block', 'graph' or the end of the text"));
   EXPECT_EQ(ErrorOf(absl::string_view("\0", 1)), "line 1, column 1: '\\x00': no part of the text form begins so");
 }
 

@@ -18,6 +18,26 @@ graph @step(%image: f32[8,784] {batch_axis=0}, %label: i32[8] {batch_axis=0}) ->
 } update sgd {lr=0.01}
 )";
 
+inline constexpr char kBlockText[] = R"(pipeline {micro_batches=4, schedule="1f1b", stages=1, threads=1}
+
+block @net.0(%x: f32[8,4]) -> (%h, %a) {
+  %w = param "0.weight" : f32[4,4]
+  %c = constant 0.5 : f32[]
+  %a = matmul(%x, %w) : f32[8,4]  // 0, forward
+  %h = mul(%a, %c) : f32[8,4]  // 1, forward
+}
+
+block @"net 0.W" part W(%x: f32[8,4], %d: f32[8,4]) -> (%d.w) {
+  %d.w = matmul(%x, %d) {transpose_a} : f32[4,4]  // 0, backward
+}
+
+graph @step(%x: f32[8,4] {batch_axis=0}) -> () {
+  %w = param "net.0.weight" : f32[4,4]
+  %h, %a = call(%x, %w) {block="net.0", cells="net.0,net.1"} : f32[8,4], f32[8,4]  // net.0, forward
+  %d.w = call(%x, %h) {block="net 0.W", cells="net.0,net.1"} : f32[4,4]  // net.0, backward
+}
+)";
+
 inline constexpr char kSplitText[] = R"(pipeline {micro_batches=2, schedule="gpipe", stages=2, threads=3}
 
 graph @step chunk 0 F(%x: f32[4,8] {batch_axis=0} buffer 4 x 1) -> (%x.micro, %h) {

@@ -49,7 +49,7 @@ TEST_P(Sound, ModuleIsAccepted) {
   EXPECT_EQ(Verify(*module), absl::OkStatus());
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Sound, ::testing::Values(kStepText, kSplitText, kOddText));
+INSTANTIATE_TEST_SUITE_P(All, Sound, ::testing::Values(kStepText, kSplitText, kOddText, kBlockText));
 
 TEST(Verify, CountsAreOneOrMore) {
   EXPECT_EQ(ErrorOf("pipeline {stages=0}"), "stages, micro_batches and threads are 1 or more, not 0, 1 and 1");
@@ -67,6 +67,46 @@ TEST(Verify, ASplitGraphHasChunkAndPart) {
   OneGraph one;
   one.graph->chunk = ChunkId(0);
   EXPECT_THAT(ErrorOf(one.module), HasSubstr("has both a chunk and a part"));
+}
+
+// A block with one input and one parameter, and a graph with one line.
+std::string WithBlock(absl::string_view line, absl::string_view node = "%y = mul(%x, %w) : f32[2]  // forward") {
+  return absl::StrCat("block @layer(%x: f32[2]) -> (%y) {\n  %w = param \"w\" : f32[2]\n  ", node,
+                      "\n}\ngraph @g(%a: f32[2], %i: f32[3]) -> () {\n  %p = param \"p\" : f32[2]\n  ",
+                      "%q = param \"q\" {trainable=false} : f32[2]\n  ", line, "\n}");
+}
+
+TEST(Verify, ACallFitsItsBlock) {
+  const absl::StatusOr<Module> module =
+      Parse(WithBlock("%r = call(%a, %p) {block=\"layer\"} : f32[2]  // net.0, forward"));
+  ASSERT_TRUE(module.ok()) << module.status();
+  EXPECT_EQ(Verify(*module), absl::OkStatus());
+  const auto error = [](absl::string_view line) { return ErrorOf(WithBlock(line)); };
+  EXPECT_THAT(error("%r = call(%a, %p) {block=\"lair\"} : f32[2]  // forward"), HasSubstr("there is no block 'lair'"));
+  EXPECT_THAT(error("%r = call(%a) {block=\"layer\"} : f32[2]  // forward"),
+              HasSubstr("takes 1 inputs and 1 parameters and gives 1 results; the call has 1 operands and 1 results"));
+  EXPECT_THAT(error("%r = call(%i, %p) {block=\"layer\"} : f32[2]  // forward"),
+              HasSubstr("the block wants %x: f32[2], not %i: f32[3]"));
+  EXPECT_THAT(error("%r = call(%a, %a) {block=\"layer\"} : f32[2]  // forward"),
+              HasSubstr("the block wants %w: f32[2], a parameter, not %a: f32[2]"));
+  EXPECT_THAT(error("%r = call(%a, %q) {block=\"layer\"} : f32[2]  // forward"),
+              HasSubstr("not %q: f32[2], a parameter that is not trained"));
+  EXPECT_THAT(error("%r = call(%a, %p) {block=\"layer\"} : f32[3]  // forward"),
+              HasSubstr("%r is f32[3], but block layer gives f32[2]"));
+  EXPECT_THAT(error("%r = call(%a, %p) {block=\"layer\"} : f32[2]  // backward"),
+              HasSubstr("the nodes of block layer have another phase or rate"));
+  EXPECT_THAT(error("%r = call(%a, %p) {block=7} : f32[2]  // forward"), HasSubstr("attribute block=7 is of type int"));
+}
+
+TEST(Verify, ABlockStandsForItself) {
+  EXPECT_THAT(ErrorOf(WithBlock("", "%y = call(%x, %w) {block=\"layer\"} : f32[2]  // forward")),
+              HasSubstr("a block calls no other block"));
+  EXPECT_THAT(ErrorOf(WithBlock("", "%y = mul(%x, %w) : f32[2]  // stage 0, forward")),
+              HasSubstr("its calls have a stage, a block's nodes have none"));
+  EXPECT_THAT(ErrorOf(WithBlock("", "%y = reshape(%x) {shape=[2]} : f32[2]  // forward")),
+              HasSubstr("output %y of a block is a node's result, no view"));
+  EXPECT_THAT(ErrorOf("block @b(%x: f32[2] {batch_axis=0}) -> () {}"), HasSubstr("%x is no plain input"));
+  EXPECT_THAT(ErrorOf("block @b() -> () {} block @b() -> () {}"), HasSubstr("two blocks are named @b"));
 }
 
 TEST(Verify, OperandsAreDefinedAbove) {

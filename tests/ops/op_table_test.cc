@@ -80,6 +80,7 @@ std::vector<GoodCase> GoodCases() {
       {"grad_accumulate", {x}, {{"count", int64_t{4}}, {"group", int64_t{2}}}, {x}},
       {"send", {x}, {{"channel", int64_t{3}}, {"to", int64_t{1}}, {"slots", int64_t{2}}}, {}},
       {"receive", {}, {{"channel", int64_t{3}}, {"from", int64_t{0}}}, {}},
+      {"call", {scalar}, {{"block", std::string("layer")}}, {}},
       {"step_output", {scalar}, {{"index", int64_t{0}}}, {}},
       {"sgd", {x, x}, {{"lr", 0.1}}, {}},
       {"sgd", {x, x, x}, {{"lr", 0.1}, {"momentum", 0.9}, {"nesterov", true}}, {}},
@@ -431,7 +432,7 @@ TEST(OpTableTest, EachNameOnceAndFound) {
 }
 
 TEST(OpTableTest, EveryOpThatComputesHasAReference) {
-  const std::set<absl::string_view> leaves_the_graph = {"send", "receive", "step_output"};
+  const std::set<absl::string_view> leaves_the_graph = {"send", "receive", "call", "step_output"};
   for (const OpDef& def : OpTable()) EXPECT_NE(HasReference(def.name), leaves_the_graph.count(def.name) == 1);
 }
 
