@@ -140,21 +140,21 @@ class Assigner {
   }
 
   void AssignBackward() {
-    // The chunk of each cell ("" for the outermost) whose forward nodes all lie on one.
-    absl::flat_hash_map<std::string, std::optional<ChunkId>> chunk_of_cell;
+    absl::flat_hash_map<std::string, std::vector<ChunkId>> chunks_of_cell;  // "" is the outermost
     for (const auto& node : graph_.nodes()) {
       if (node->info.phase != Phase::kForward) continue;
+      std::vector<ChunkId>& chunks = chunks_of_cell[node->info.cell];
       const ChunkId chunk = chunk_of_.at(node.get());
-      const auto [entry, inserted] = chunk_of_cell.emplace(node->info.cell, chunk);
-      if (!inserted && entry->second != chunk) entry->second.reset();
+      if (std::find(chunks.begin(), chunks.end(), chunk) == chunks.end()) chunks.push_back(chunk);
     }
     std::vector<Node*> assigned;
     for (const auto& node : graph_.nodes()) {
       if (node->info.phase != Phase::kBackward || FindChunk(node.get())) continue;
       assigned.push_back(node.get());
-      const auto cell = chunk_of_cell.find(node->info.cell);
-      const bool follows_cell = cell != chunk_of_cell.end() && cell->second.has_value();
-      chunk_of_[node.get()] = follows_cell ? *cell->second : ChunkOfOperands(*node);
+      const auto cell = chunks_of_cell.find(node->info.cell);
+      const std::optional<ChunkId> of_cell =
+          cell == chunks_of_cell.end() ? std::nullopt : ChunkOfCell(*node, cell->second);
+      chunk_of_[node.get()] = of_cell ? *of_cell : ChunkOfOperands(*node);
     }
     // Gradients never go to a higher chunk: one that reads forward values of lower chunks only goes up to its users.
     for (auto node = assigned.rbegin(); node != assigned.rend(); ++node) {
@@ -165,6 +165,24 @@ class Assigner {
         }
       }
     }
+  }
+
+  // Where the forward of the node's cell is, if it is on one stage: in its only chunk, or, of a cell that is used
+  // several times, the last one that the gradients which the node reads have not passed yet.
+  std::optional<ChunkId> ChunkOfCell(const Node& node, const std::vector<ChunkId>& chunks) const {
+    if (chunks.size() == 1) return chunks[0];
+    std::optional<ChunkId> passed;
+    for (const Value* operand : node.operands) {
+      const Node* producer = operand->producer;
+      if (producer == nullptr || producer->info.phase != Phase::kBackward) continue;
+      passed = std::min(passed.value_or(chunk_of_.at(producer)), chunk_of_.at(producer));
+    }
+    std::optional<ChunkId> last;
+    for (const ChunkId chunk : chunks) {
+      if (config_.StageOf(chunk) != config_.StageOf(chunks[0])) return std::nullopt;
+      if (!passed || chunk <= *passed) last = std::max(last, std::optional<ChunkId>(chunk));
+    }
+    return last;
   }
 
   // The highest chunk of the forward values that a backward node reads, else the lowest of the gradients.
@@ -216,13 +234,14 @@ class Assigner {
   // Only some schedules come back to a stage.
   absl::Status CheckSeveralChunks() const {
     ASSIGN_OR_RETURN(const ScheduleInfo* schedule, FindSchedule(config_.schedule));
-    if (schedule->precondition({config_.stages, config_.micro_batches, ChunksPerRank()}).ok()) return absl::OkStatus();
+    const bool runs = schedule->precondition({config_.stages, config_.micro_batches, ChunksPerRank()}).ok();
     for (const auto& node : graph_.nodes()) {
       if (node->info.phase != Phase::kForward) continue;
       const StageId stage = config_.StageOf(chunk_of_.at(node.get()));
       for (const Value* operand : node->operands) {
         const Node* producer = operand->producer;
         if (producer == nullptr || config_.StageOf(chunk_of_.at(producer)) <= stage) continue;
+        if (runs && chunk_of_.at(producer) <= chunk_of_.at(node.get())) continue;
         const int higher = config_.StageOf(chunk_of_.at(producer)).value();
         return absl::InvalidArgumentError(
             absl::StrCat(Describe(*node), " on stage ", stage.value(), " reads %", operand->name, " of ",
@@ -232,8 +251,9 @@ class Assigner {
                          " or lower, or choose schedule interleaved"));
       }
     }
-    return absl::InternalError(absl::StrCat("schedule ", config_.schedule, " has no place for ", ChunksPerRank(),
-                                            " chunks a rank, and no edge goes back to a lower stage"));
+    if (runs) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("schedule ", config_.schedule, " runs 1 chunk a rank; the nodes are on ", ChunksPerRank()));
   }
 
   // Prediction runs the trained network without its loss: the stage of a loss alone has nothing to do then.

@@ -16,7 +16,7 @@ namespace pipeloom {
 // A cell's stage is that of the longest path in the configuration that covers it. A forward node without one follows
 // its operands (the last of them), or its users where it reads inputs only; nodes of parameters alone go to their
 // user. A backward node goes where its cell's forward nodes are, else where the forward values that it reads are. What
-// updates a parameter goes to the first stage that uses it, its owner.
+// updates a parameter goes to the first chunk that uses it, its owner.
 //
 // Where values come back to a lower stage, the next chunk of that stage begins (stages 0 1 0 1 are chunks 0 1 2 3);
 // only schedules with several chunks a rank can run that. A stage that is left out in a round has an empty chunk.

@@ -14,8 +14,9 @@ namespace pipeloom {
 //   %c = matmul(%b, %w2)  // net.fc2, forward                stage "net.fc2" = 0
 //   %y = relu(%c)         // net.out, forward                stage "net.out" = 1
 //
-// The cells are the outermost ones of which there are two a stage or more, less the one that makes the loss, so that a
-// network is dealt out alike with its loss and without.
+// The cells are the outermost ones of which there are two a stage or more, less the one that makes the loss. A network
+// with other nodes (a prediction has no dropout) may be dealt out otherwise, so a host that has several programs of one
+// network gives the later ones the stages that the first one got.
 class DealCells : public Pass {
  public:
   absl::string_view name() const override { return "deal_cells"; }

@@ -50,7 +50,7 @@ absl::Status ReverseSweep::Visit(const Node& node) {
   const auto result = std::find_if(node.results.begin(), node.results.end(),
                                    [&](const Value* value) { return contributions_.contains(value); });
   if (result == node.results.end()) return absl::OkStatus();
-  GraphBuilder builder(graph_, {node.info.cell, node.info.stage, Phase::kBackward, Rate::kMicro});
+  GraphBuilder builder(graph_, {node.info.cell, node.info.stage, Phase::kBackward, Rate::kMicro, node.info.chunk});
   Value* gradient = SumInProgramOrder(builder, contributions_[*result], *result);
   const OpDef* op = FindOp(node.op);
   for (int i = static_cast<int>(node.operands.size()) - 1; i >= 0; --i) {
@@ -94,7 +94,7 @@ std::vector<Value*> ReverseSweep::GradientsOfResults(GraphBuilder& builder, cons
 }
 
 absl::Status ReverseSweep::VisitCall(Node& call) {
-  GraphBuilder builder(graph_, {call.info.cell, call.info.stage, Phase::kBackward, Rate::kMicro});
+  GraphBuilder builder(graph_, {call.info.cell, call.info.stage, Phase::kBackward, Rate::kMicro, call.info.chunk});
   BlockGradients::Wanted wanted;
   wanted.gradients.assign(call.results.size(), 0);
   const std::vector<Value*> gradients = GradientsOfResults(builder, call, wanted);

@@ -19,6 +19,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/base/digest.h"
 #include "kernels/base/status_macros.h"
 #include "plugin/cells/batches.h"
 #include "plugin/cells/trainer.h"
@@ -30,7 +31,16 @@
 namespace pipeloom {
 namespace {
 
-absl::StatusOr<std::unique_ptr<Trainer>> MakeTrainer(const MnistOptions& options,
+// Ranks may read other files: inputs are used on the first stage and labels on the last.
+std::string DigestOf(const MnistDataset& digits) {
+  const auto text = [](const IdxArray& array) {
+    return absl::string_view(array.elements.data(), array.elements.size());
+  };
+  return absl::StrCat(digits.size(), " with digest ",
+                      absl::Hex(Digest(text(digits.images)) ^ Digest(text(digits.labels))));
+}
+
+absl::StatusOr<std::unique_ptr<Trainer>> MakeTrainer(const MnistOptions& options, const MnistDataset& digits,
                                                      std::unique_ptr<Transport> transport) {
   auto network = std::make_shared<Network>(options.print_activations);
   network->SetSeed(options.seed);
@@ -52,7 +62,9 @@ absl::StatusOr<std::unique_ptr<Trainer>> MakeTrainer(const MnistOptions& options
                                    {"seed", absl::StrCat(options.seed)},
                                    {"lr", absl::StrCat(options.lr)},
                                    {"optimizer", options.optimizer},
-                                   {"print_activations", options.print_activations ? "true" : "false"}};
+                                   {"print_activations", options.print_activations ? "true" : "false"},
+                                   {"saves weights", options.weights_out.empty() ? "no" : "yes"},
+                                   {"digits", DigestOf(digits)}};
   if (options.optimizer == "adam") {
     return Trainer::Create(pipeline, Adam(network->TrainableParams(), options.lr), trainer_options,
                            std::move(transport));
@@ -132,7 +144,7 @@ absl::Status Run(const MnistOptions& options, World& world) {
                                                    training.size(), " training digits; give a smaller one"));
   }
   RETURN_IF_ERROR(CheckTestSet(training, test));
-  ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer, MakeTrainer(options, std::move(world.transport)));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer, MakeTrainer(options, training, std::move(world.transport)));
   RETURN_IF_ERROR(TrainEpochs(options, training, *trainer, world));
   if (!options.weights_out.empty()) RETURN_IF_ERROR(trainer->SaveCheckpoint(options.weights_out));
   ASSIGN_OR_RETURN(const int64_t right, CountRight(options, test, *trainer));
@@ -159,8 +171,9 @@ std::string WorkingDirectory() {
 
 absl::Status Start(int argc, char** argv, World& world) {
   ASSIGN_OR_RETURN(const MnistOptions options, ReadOptions(argc, argv, WorkingDirectory(), DigitsFolder()));
-  ASSIGN_OR_RETURN(world,
-                   JoinWorld(argc, argv, {options.transport, options.stages, std::chrono::seconds(options.deadline)}));
+  // Processes may take longer to start than a step may take.
+  const std::chrono::seconds start = std::max(std::chrono::seconds(60), std::chrono::seconds(options.deadline));
+  RETURN_IF_ERROR(JoinWorld(argc, argv, {options.transport, options.stages, start}, &world));
   return Run(options, world);
 }
 

@@ -152,9 +152,8 @@ absl::Status Start(int argc, char** argv, World& world) {
   if (rest.size() > 1) {
     return absl::InvalidArgumentError(absl::StrCat("'", rest[1], "' is no flag; --help lists the flags"));
   }
-  ASSIGN_OR_RETURN(
-      world,
-      JoinWorld(argc, argv, {absl::GetFlag(FLAGS_transport), absl::GetFlag(FLAGS_stages), TrainerOptions().deadline}));
+  RETURN_IF_ERROR(JoinWorld(
+      argc, argv, {absl::GetFlag(FLAGS_transport), absl::GetFlag(FLAGS_stages), TrainerOptions().deadline}, &world));
   return Run(world);
 }
 

@@ -4,8 +4,6 @@
 #include <array>
 #include <cstdint>
 
-#include "absl/strings/string_view.h"
-
 namespace pipeloom {
 
 constexpr uint32_t LowWord(uint64_t value) { return static_cast<uint32_t>(value); }
@@ -23,13 +21,6 @@ inline std::array<uint32_t, 4> Philox4x32(std::array<uint32_t, 4> counter, std::
     key[1] += 0xBB67AE85;
   }
   return counter;
-}
-
-// The 64-bit FNV-1a hash, by which names become parts of counters.
-inline uint64_t Fnv1a(absl::string_view text) {
-  uint64_t hash = 0xCBF29CE484222325;
-  for (char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3;
-  return hash;
 }
 
 }  // namespace pipeloom

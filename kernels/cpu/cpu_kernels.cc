@@ -4,6 +4,8 @@
 
 #include "kernels/base/status_macros.h"
 #include "kernels/cpu/families.h"
+#include "oneapi/dnnl/dnnl.hpp"
+#include "oneapi/dnnl/dnnl_debug.h"
 
 namespace pipeloom {
 
@@ -24,6 +26,8 @@ void RegisterCpuKernels(KernelRegistry& registry) {
   RegisterAccumulateKernels(registry);
   RegisterOptimizerKernels(registry);
 }
+
+std::string CpuInstructions() { return dnnl_cpu_isa2str(dnnl_get_effective_cpu_isa()); }
 
 ScopedComputeThreads::ScopedComputeThreads(int threads) : before_(omp_get_max_threads()) {
   PIPELOOM_CHECK(threads > 0, threads, " compute threads");

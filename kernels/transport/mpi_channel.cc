@@ -4,21 +4,15 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/base/digest.h"
 #include "kernels/base/status_macros.h"
 #include "kernels/transport/mpi_status.h"
 
 namespace pipeloom {
 namespace {
 
-// FNV-1a: the same on all hosts.
-uint64_t Hash(absl::string_view text) {
-  uint64_t hash = 14695981039346656037u;
-  for (char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  return hash;
-}
-
 MpiSpecRecord ToRecord(const ChannelSpec& spec) {
-  MpiSpecRecord record = {spec.bytes, spec.slots, spec.round, Hash(spec.name), {}};
+  MpiSpecRecord record = {spec.bytes, spec.slots, spec.round, Digest(spec.name), {}};
   std::memcpy(record.name, spec.name.data(), std::min<size_t>(spec.name.size(), MpiSpecRecord::kNameBytes));
   return record;
 }
@@ -29,7 +23,7 @@ ChannelSpec FromRecord(const MpiSpecRecord& record, const ChannelSpec& mine) {
   spec.bytes = record.bytes;
   spec.slots = static_cast<int>(record.slots);
   spec.round = record.round;
-  if (record.name_hash != Hash(mine.name)) {
+  if (record.name_hash != Digest(mine.name)) {
     spec.name.assign(record.name, strnlen(record.name, MpiSpecRecord::kNameBytes));
   }
   return spec;

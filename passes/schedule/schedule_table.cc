@@ -93,7 +93,9 @@ absl::StatusOr<Schedule> MakeSchedule(absl::string_view name, int ranks, int mic
                                                    " micro-batches and ", chunks_per_rank,
                                                    " chunks a rank; give at least 1 of each"));
   }
-  if (micro_batches > kMostSharesOfWork / ranks / chunks_per_rank) {
+  // Some generators round the micro-batches up to a multiple of the ranks.
+  const int64_t rounded = chunks_per_rank == 1 ? micro_batches : (int64_t{micro_batches} + ranks - 1) / ranks * ranks;
+  if (rounded > kMostSharesOfWork / ranks / chunks_per_rank) {
     return absl::InvalidArgumentError(absl::StrCat(
         "schedule ", name, " over ", ranks, " ranks, ", micro_batches, " micro-batches and ", chunks_per_rank,
         " chunks a rank; their product is at most ", kMostSharesOfWork, ", give fewer micro-batches"));

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/base/philox.h"
+#include "kernels/base/digest.h"
 #include "kernels/base/status_macros.h"
 
 namespace pipeloom {
@@ -115,7 +115,7 @@ Var BuildContext::CountLabels(Var labels, int64_t ignore_index) {
 
 int64_t BuildContext::NextSite() {
   const std::string cell = cells_.empty() ? "" : cells_.back();
-  return static_cast<int64_t>(Fnv1a(absl::StrCat(cell, "#", sites_[cell]++)));
+  return static_cast<int64_t>(Digest(absl::StrCat(cell, "#", sites_[cell]++)));
 }
 
 Var BuildContext::Refuse(const absl::Status& why) {

@@ -58,7 +58,8 @@ absl::StatusOr<Module> BuildModule(const Network& network, const CellTree& tree,
                                    PipelineConfig config) {
   Module module;
   config.micro_batches = network.micro_batches;
-  ASSIGN_OR_RETURN(config.stage_of_cell, StagesOfCells(tree, network.stage_config));
+  ASSIGN_OR_RETURN(auto given, StagesOfCells(tree, network.stage_config));
+  if (!given.empty()) config.stage_of_cell = std::move(given);
   config.deal_cells = config.deal_cells && config.stage_of_cell.empty();
   module.config = std::move(config);
   ASSIGN_OR_RETURN(const std::vector<TensorType> types, MicroBatchTypes(batch, network.micro_batches));

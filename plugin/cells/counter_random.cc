@@ -2,6 +2,9 @@
 
 #include <cmath>
 
+#include "kernels/base/digest.h"
+#include "kernels/base/philox.h"
+
 namespace pipeloom {
 namespace {
 
@@ -10,7 +13,7 @@ constexpr double kPi = 3.14159265358979323846;
 }  // namespace
 
 CounterRandom::CounterRandom(uint64_t seed, absl::string_view name)
-    : key_{LowWord(seed), HighWord(seed)}, name_hash_(Fnv1a(name)) {}
+    : key_{LowWord(seed), HighWord(seed)}, name_hash_(Digest(name)) {}
 
 std::array<uint32_t, 4> CounterRandom::Words(uint64_t index) const {
   return Philox4x32({LowWord(index), HighWord(index), LowWord(name_hash_), HighWord(name_hash_)}, key_);

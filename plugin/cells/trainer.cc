@@ -26,6 +26,14 @@ std::vector<std::string> ParameterNames(const CellTree& tree) {
   return names;
 }
 
+absl::StatusOr<CellTree> CheckedTree(const Pipeline& pipeline, const std::optional<Optimizer>& optimizer) {
+  if (pipeline.net_with_loss == nullptr) return absl::InvalidArgumentError("the pipeline has no network; give it one");
+  ASSIGN_OR_RETURN(CellTree tree, CellTree::Of(*pipeline.net_with_loss));
+  RETURN_IF_ERROR(StagesOfCells(tree, pipeline.stage_config).status());
+  if (optimizer.has_value()) RETURN_IF_ERROR(optimizer->Validate());
+  return tree;
+}
+
 SessionOptions OptionsOfSession(const Pipeline& pipeline, const TrainerOptions& options) {
   SessionOptions session;
   session.deadline = options.deadline;
@@ -58,10 +66,11 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const PipelineCellInfer
 absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Start(Pipeline pipeline, std::optional<Optimizer> optimizer,
                                                         const TrainerOptions& options,
                                                         std::unique_ptr<Transport> transport) {
-  if (pipeline.net_with_loss == nullptr) return absl::InvalidArgumentError("the pipeline has no network; give it one");
-  ASSIGN_OR_RETURN(CellTree tree, CellTree::Of(*pipeline.net_with_loss));
-  RETURN_IF_ERROR(StagesOfCells(tree, pipeline.stage_config).status());
-  if (optimizer.has_value()) RETURN_IF_ERROR(optimizer->Validate());
+  absl::StatusOr<CellTree> tree = CheckedTree(pipeline, optimizer);
+  if (!tree.ok()) {
+    if (transport != nullptr) transport->Fail(tree.status());
+    return tree.status();
+  }
   ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
                    transport == nullptr
                        ? Session::Create(options.stages, OptionsOfSession(pipeline, options))
@@ -71,7 +80,7 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Start(Pipeline pipeline, std::
                                                    session->ranks(), " processes were started; start one a stage"));
   }
   return std::unique_ptr<Trainer>(
-      new Trainer(std::move(pipeline), std::move(optimizer), options, std::move(tree), std::move(session)));
+      new Trainer(std::move(pipeline), std::move(optimizer), options, *std::move(tree), std::move(session)));
 }
 
 Trainer::Trainer(Pipeline pipeline, std::optional<Optimizer> optimizer, TrainerOptions options, CellTree tree,
@@ -91,9 +100,11 @@ PipelineConfig Trainer::Config() const {
   config.stages = options_.stages;
   config.schedule = options_.schedule;
   config.threads = options_.threads;
-  // Where the user gives no stages. Prediction follows the schedule of training, for the same parameters on each rank.
+  // Where the user gives no stages. All programs keep to what the first one chose: a parameter is updated where
+  // training has it, and a dropout, which prediction does not have, must not shift the cells.
+  config.stage_of_cell = dealt_;
   const absl::StatusOr<const ScheduleInfo*> schedule = FindSchedule(options_.schedule);
-  config.deal_cells = schedule.ok() && TakesSeveralChunks(**schedule);
+  config.deal_cells = !optimizer_.has_value() || (schedule.ok() && TakesSeveralChunks(**schedule));
   return config;
 }
 
@@ -130,7 +141,7 @@ absl::StatusOr<const Trainer::Loaded*> Trainer::LoadPredict(absl::Span<const Ten
 }
 
 absl::StatusOr<const Trainer::Loaded*> Trainer::Load(absl::StatusOr<Module> module, Programs& programs) {
-  RETURN_IF_ERROR(module.status());
+  if (!module.ok()) return session_->Refuse(module.status());
   const bool takes_step = !module->graphs[0]->inputs().back()->batch_axis.has_value();
   std::vector<std::string> parameters;
   for (const Value* parameter : module->graphs[0]->parameters()) parameters.push_back(parameter->parameter);
@@ -141,7 +152,10 @@ absl::StatusOr<const Trainer::Loaded*> Trainer::Load(absl::StatusOr<Module> modu
     compile_options.dump_dir =
         absl::StrCat(options_.dump_dir, &programs == &step_programs_ ? "/step_" : "/predict_", programs.size());
   }
-  ASSIGN_OR_RETURN(const CompiledProgram program, Compile(*std::move(module), compile_options));
+  const absl::StatusOr<CompiledProgram> compiled = Compile(*std::move(module), compile_options);
+  if (!compiled.ok()) return session_->Refuse(compiled.status());
+  const CompiledProgram& program = *compiled;
+  dealt_ = program.stage_of_cell;
   const bool print_table = reports && programs.empty() && (&programs == &step_programs_ || !optimizer_.has_value()) &&
                            options_.table != nullptr;
   if (print_table) {
@@ -249,15 +263,17 @@ absl::Status Trainer::WriteParameters(TensorMap values) {
 absl::Status Trainer::SaveCheckpoint(const std::string& path) const {
   ASSIGN_OR_RETURN(const TensorMap values, ReadParameters());
   return session_
-      ->OnRankZero([&]() -> absl::StatusOr<std::string> {
-        RETURN_IF_ERROR(WriteSafetensors(path, values));
-        return "";
-      })
+      ->OnRankZero(absl::StrCat("writing ", path),
+                   [&]() -> absl::StatusOr<std::string> {
+                     RETURN_IF_ERROR(WriteSafetensors(path, values));
+                     return "";
+                   })
       .status();
 }
 
 absl::Status Trainer::LoadCheckpoint(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string bytes, session_->OnRankZero([&] { return ReadFile(path); }));
+  ASSIGN_OR_RETURN(const std::string bytes,
+                   session_->OnRankZero(absl::StrCat("reading ", path), [&] { return ReadFile(path); }));
   absl::StatusOr<TensorMap> values = ParseSafetensors(bytes);
   return Annotate(values.ok() ? WriteParameters(*std::move(values)) : values.status(), path);
 }

@@ -108,6 +108,7 @@ class Trainer {
   TrainerOptions options_;
   CellTree tree_;
   std::unique_ptr<Session> session_;
+  std::vector<std::pair<std::string, StageId>> dealt_;  // stages of cells, once a program was compiled
   Programs step_programs_;
   Programs predict_programs_;
   // The values of parameters that no program has used so far; the session has all others.

@@ -54,37 +54,35 @@ absl::Status RestartUnderMpirun(int argc, char** argv, const LaunchOptions& opti
 
 }  // namespace
 
-absl::StatusOr<World> JoinWorld(int argc, char** argv, const LaunchOptions& options) {
+absl::Status JoinWorld(int argc, char** argv, const LaunchOptions& options, World* world) {
   ASSIGN_OR_RETURN(const Placement placement,
                    PlaceRanks(options.transport, [](const char* name) -> const char* { return std::getenv(name); }));
-  World world;
-  world.deadline = options.deadline;
-  switch (placement.kind) {
-    case Placement::Kind::kThreads:
-      return world;
-    case Placement::Kind::kRestart:
-      return RestartUnderMpirun(argc, argv, options);
-    case Placement::Kind::kShm: {
-      ASSIGN_OR_RETURN(world.transport, MakeShmTransport({RankId(placement.rank), placement.size, placement.rendezvous,
-                                                          options.deadline}));
-      break;
-    }
-    case Placement::Kind::kMpi:
-      ASSIGN_OR_RETURN(world.transport, MakeMpiTransport(options.deadline));
-      world.over_mpi = true;
-      break;
+  world->deadline = options.deadline;
+  if (placement.kind == Placement::Kind::kThreads) return absl::OkStatus();
+  if (placement.kind == Placement::Kind::kRestart) return RestartUnderMpirun(argc, argv, options);
+  EndWaitsOnSigterm();  // before the first wait
+  world->has_processes = true;
+  if (placement.kind == Placement::Kind::kShm) {
+    world->rank = RankId(placement.rank);
+    world->size = placement.size;
+    ASSIGN_OR_RETURN(world->transport, MakeShmTransport({RankId(placement.rank), placement.size, placement.rendezvous,
+                                                         options.deadline}));
+    return absl::OkStatus();
   }
-  world.rank = world.transport->rank();
-  world.size = world.transport->size();
-  world.has_processes = true;
-  EndWaitsOnSigterm();
-  return world;
+  world->over_mpi = true;
+  ASSIGN_OR_RETURN(world->transport, MakeMpiTransport(options.deadline));
+  world->rank = world->transport->rank();
+  world->size = world->transport->size();
+  return absl::OkStatus();
 }
 
-int EndRank(absl::Status status, const std::string& program, const World& world) {
+int EndRank(absl::Status status, const std::string& program, World& world) {
+  const std::string of_rank = world.size > 1 ? absl::StrCat("rank ", world.rank.value(), ": ") : "";
+  if (!status.ok() && world.transport != nullptr)
+    world.transport->Fail(Annotate(status, absl::StrCat(of_rank, program)));
+  world.transport.reset();  // before MPI ends
   if (status.ok() && world.over_mpi) status = FinalizeMpi(world.deadline);
   if (status.ok()) return 0;
-  const std::string of_rank = world.size > 1 ? absl::StrCat("rank ", world.rank.value(), ": ") : "";
   std::fprintf(stderr, "%s: %s%s\n", program.c_str(), of_rank.c_str(), std::string(status.message()).c_str());
   if (world.over_mpi) LeaveMpi(1);
   return 1;

@@ -30,12 +30,12 @@ struct World {
 // With `mpi` or `shm` outside a launcher it does not return but becomes `mpirun -n <stages>` of the same program with
 // the same arguments. Where ranks are processes SIGTERM ends waits from here on (stop_signal.h). Called once, early in
 // main, with main's arguments. NotFound where there is no mpirun, and what PlaceRanks and the transports give.
-absl::StatusOr<World> JoinWorld(int argc, char** argv, const LaunchOptions& options);
+absl::Status JoinWorld(int argc, char** argv, const LaunchOptions& options, World* world);
 
-// The last call of main, when transport and sessions are gone: `return EndRank(...)`. Says `status` on stderr unless it
-// is OK, after `program` and the rank; ends MPI where it was used, which after an error may end the process here. The
-// exit code.
-int EndRank(absl::Status status, const std::string& program, const World& world);
+// The last call of main, when sessions are gone: `return EndRank(...)`. Says `status` on stderr unless it is OK, after
+// `program` and the rank, and tells it the other ranks if no session has; ends MPI where it was used, which after an
+// error may end the process here. The exit code.
+int EndRank(absl::Status status, const std::string& program, World& world);
 
 }  // namespace pipeloom
 

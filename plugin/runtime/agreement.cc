@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "kernels/base/digest.h"
 #include "kernels/base/status_macros.h"
 
 namespace pipeloom {
@@ -30,7 +31,7 @@ std::string CallToString(const Call& call) {
     case Call::Kind::kReadParameter:
       return absl::StrCat("reads parameter ", call.text);
     case Call::Kind::kOnRankZero:
-      return "waits for what rank 0 reads or writes";
+      return absl::StrCat("comes to ", call.text, " on rank 0");
     case Call::Kind::kRefused:
       return absl::StrCat("refuses: ", call.text);
     case Call::Kind::kEnd:
@@ -56,12 +57,6 @@ std::string FirstDifference(RankId rank, const std::string& theirs, const std::s
 }
 
 }  // namespace
-
-uint64_t Digest(absl::string_view text) {
-  uint64_t digest = 14695981039346656037u;
-  for (const char c : text) digest = (digest ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  return digest;
-}
 
 void Call::SetText(absl::string_view value) {
   const size_t length = std::min(value.size(), sizeof(text) - 1);

@@ -61,9 +61,6 @@ class Agreement {
   std::chrono::milliseconds deadline_;
 };
 
-// FNV-1a over 64 bits (G. Fowler, L. C. Noll, P. Vo), the same on every machine.
-uint64_t Digest(absl::string_view text);
-
 }  // namespace pipeloom
 
 #endif  // PLUGIN_RUNTIME_AGREEMENT_H_

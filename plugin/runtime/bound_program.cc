@@ -117,6 +117,7 @@ class Binder {
       for (const Launch& launch : program_.chunks[chunk].launches[part]) {
         ASSIGN_OR_RETURN(BoundLaunch bound, BindLaunch(launch, static_cast<int>(chunk)));
         std::vector<BoundLaunch>& launches = bound_->chunks.back()[part];
+        // insert_send_receive puts the sends of accumulated gradients at the front of R; no other part has step sends.
         const bool goes_first = launch.kind == Launch::Kind::kSend && launches.empty();
         (goes_first ? bound_->first_sends : launches).push_back(std::move(bound));
       }

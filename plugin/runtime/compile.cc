@@ -112,6 +112,7 @@ absl::StatusOr<CompiledProgram> Compile(Module module, const CompileOptions& opt
     // Before fuse, which draws cells into others, and before there is anything that no cell asked for.
     if (pass.name() == "split_stages") program.stages = SummarizeStages(split);
   }));
+  program.stage_of_cell = module.config.stage_of_cell;
   ASSIGN_OR_RETURN(program.schedule, MakeLoweredSchedule(module));
   if (trains) program.untrained = Untrained(module);
   std::string ranks_text;

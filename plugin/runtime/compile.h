@@ -2,6 +2,7 @@
 #define PLUGIN_RUNTIME_COMPILE_H_
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -22,6 +23,7 @@ struct CompiledProgram {
   std::vector<TensorType> outputs;  // of the whole batch
   std::vector<RankProgram> ranks;
   std::vector<StageSummary> stages;
+  std::vector<std::pair<std::string, StageId>> stage_of_cell;  // as given, or as deal_cells chose
   std::vector<std::string> untrained;  // trainable parameters that no update writes, since they do not reach the loss
   Schedule schedule;                   // lowered
 };

@@ -21,6 +21,7 @@ class ParameterStore {
     return absl::InvalidArgumentError(absl::StrCat("parameter ", name, " is ", entry->second.type().ToString(),
                                                    " in one program and ", type.ToString(), " in another"));
   }
+  void Erase(const std::string& name) { parameters_.erase(name); }
   Tensor* Find(const std::string& name) {
     const auto entry = parameters_.find(name);
     return entry == parameters_.end() ? nullptr : &entry->second;

@@ -1,6 +1,7 @@
 #include "plugin/runtime/rank_program.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 
 namespace pipeloom {
@@ -13,6 +14,7 @@ std::string RefToString(const OperandRef& ref) {
   std::string text = absl::StrCat(kSpaceNames[static_cast<int>(ref.space)], " ", ref.index);
   if (ref.slots > 1) absl::StrAppend(&text, " x ", ref.slots, " every ", ref.stride);
   if (ref.first_apart) text += " first_apart";
+  if (ref.per_group) text += " per_group";
   return text;
 }
 
@@ -27,6 +29,7 @@ std::string LaunchToString(const Launch& launch) {
     absl::StrAppend(&text, " ", launch.spec.op, AttributesToString(launch.spec.attributes), " (",
                     TypesToString(launch.spec.inputs), ") -> (", TypesToString(launch.spec.outputs), ")");
   }
+  if (launch.tail) absl::StrAppend(&text, ", at last (", TypesToString(launch.tail->inputs), ")");
   if (launch.channel >= 0) absl::StrAppend(&text, " channel ", launch.channel);
   if (launch.group > 1) absl::StrAppend(&text, " each ", launch.group, " micro-batches");
   absl::StrAppend(&text, " [", absl::StrJoin(launch.operands, "; ", [](std::string* out, const OperandRef& ref) {
@@ -35,11 +38,19 @@ std::string LaunchToString(const Launch& launch) {
   return absl::StrCat(text, "]  // ", launch.place, "\n");
 }
 
+// All digits, since programs are compared by their text.
+std::string ElementsToString(const std::vector<double>& elements) {
+  return absl::StrJoin(elements, " ",
+                       [](std::string* out, double element) { absl::StrAppendFormat(out, "%.17g", element); });
+}
+
 std::string ChannelToString(const RankChannel& channel) {
-  std::string text =
-      absl::StrCat(channel.sends ? "send %" : "receive %", channel.spec.name, " rank ", channel.spec.source.value(),
-                   " -> rank ", channel.spec.destination.value(), ", tag ", channel.spec.tag.value(), ", ",
-                   channel.spec.slots, " x ", channel.spec.bytes, " bytes, ", std::string(1, PartLetter(channel.part)));
+  std::string text = absl::StrCat(
+      channel.sends ? "send %" : "receive %", channel.spec.name, " rank ", channel.spec.source.value(), " -> rank ",
+      channel.spec.destination.value(), ", tag ", channel.spec.tag.value(), ", ", channel.spec.slots, " x ",
+      channel.spec.bytes, " bytes, ",
+      channel.spec.round == ChannelSpec::kOneRound ? "" : absl::StrCat("rounds of ", channel.spec.round, ", "),
+      std::string(1, PartLetter(channel.part)));
   if (channel.sends) {
     absl::StrAppend(&text, channel.direct ? ", made in the slot"
                                           : absl::StrCat(", copied from ", RefToString(channel.copied_from)));
@@ -59,6 +70,10 @@ std::string RankProgramToString(const RankProgram& program) {
     absl::StrAppend(&text, "  parameter ", i, ": ", program.parameters[i].name, " ",
                     program.parameters[i].type.ToString(), "\n");
   }
+  for (size_t i = 0; i < program.constants.size(); ++i) {
+    absl::StrAppend(&text, "  constant ", i, ": ", program.constants[i].type.ToString(), " ",
+                    ElementsToString(program.constants[i].elements), "\n");
+  }
   for (size_t i = 0; i < program.channels.size(); ++i) {
     absl::StrAppend(&text, "  channel ", i, ": ", ChannelToString(program.channels[i]), "\n");
   }
@@ -75,6 +90,9 @@ std::string RankProgramToString(const RankProgram& program) {
   for (const OutputRef& output : program.outputs) {
     absl::StrAppend(&text, "  output ", output.index, ": ", output.type.ToString(), " from ", RefToString(output.from),
                     "\n");
+  }
+  for (const ScalarOutput& scalar : program.scalars) {
+    absl::StrAppend(&text, "  scalar output ", scalar.index, " of rank ", scalar.owner.value(), "\n");
   }
   absl::StrAppend(&text, "  ", absl::StrJoin(program.actions, " ", [](std::string* out, const Action& action) {
     absl::StrAppend(out, ActionToString(action));

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kernels/base/digest.h"
 #include "kernels/base/status_macros.h"
 #include "kernels/cpu/cpu_kernels.h"
+#include "kernels/transport/stop_signal.h"
 #include "plugin/runtime/session_checks.h"
 
 namespace pipeloom {
@@ -30,7 +33,8 @@ std::string InputsToString(const std::vector<TensorType>& inputs) {
 }
 
 std::string ConfigurationToString(const SessionOptions& options) {
-  std::string text;
+  // Kernels of another instruction set give other bits.
+  std::string text = absl::StrCat("instructions of the CPU=", CpuInstructions(), "\n");
   for (const auto& [name, value] : options.configuration) absl::StrAppend(&text, name, "=", value, "\n");
   return text;
 }
@@ -42,14 +46,29 @@ std::string ProgramToString(const CompiledProgram& program) {
   return text;
 }
 
+// An exception would leave the other ranks waiting.
+absl::StatusOr<std::string> DoGuarded(const std::function<absl::StatusOr<std::string>()>& work) {
+  try {
+    return work();
+  } catch (const std::exception& error) {
+    return absl::InternalError(absl::StrCat("exception: ", error.what()));
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Session>> RankSession::Create(std::unique_ptr<Transport> transport,
                                                              const SessionOptions& options) {
-  ASSIGN_OR_RETURN(Agreement agreement, Agreement::Open(*transport, kAgreementTag, options.deadline));
-  ASSIGN_OR_RETURN(Bulk bulk, Bulk::Open(*transport, kBulkTag, options.deadline));
+  absl::StatusOr<Agreement> agreement = Agreement::Open(*transport, kAgreementTag, options.deadline);
+  absl::StatusOr<Bulk> bulk = Bulk::Open(*transport, kBulkTag, options.deadline);
+  for (const absl::Status& opened : {agreement.status(), bulk.status()}) {
+    if (opened.ok()) continue;
+    const absl::Status own = Annotate(opened, absl::StrCat("rank ", transport->rank().value(), ", the start"));
+    transport->Fail(own);
+    return own;
+  }
   auto session = std::unique_ptr<RankSession>(
-      new RankSession(std::move(transport), std::move(agreement), std::move(bulk), options));
+      new RankSession(std::move(transport), *std::move(agreement), *std::move(bulk), options));
   RETURN_IF_ERROR(session->Fail(
       session->agreement_.OnText({}, ConfigurationToString(options), "give all ranks the same flags", session->bulk_),
       "the start"));
@@ -186,6 +205,11 @@ void RankSession::NoteOutputs(const CompiledProgram& program, Loaded* loaded) co
 absl::Status RankSession::Run(int program, absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs) {
   RETURN_IF_ERROR(CheckUsable());
   const Loaded& loaded = Program(program);
+  // A rank that never has to wait would not hear of it otherwise.
+  if (StopRequested()) {
+    return Fail(absl::AbortedError("SIGTERM ended this process"),
+                absl::StrCat("the beginning of step ", loaded.executor->step()));
+  }
   absl::Status refusal = CheckTensors("input", inputs, loaded.inputs);
   if (refusal.ok()) refusal = CheckTensors("output", outputs, loaded.written);
   Call call = loaded.call;
@@ -264,20 +288,32 @@ absl::StatusOr<std::vector<Tensor>> RankSession::ReadCopies(const std::string& n
   return copies;
 }
 
-absl::StatusOr<std::string> RankSession::OnRankZero(const std::function<absl::StatusOr<std::string>()>& work) {
+absl::StatusOr<std::string> RankSession::OnRankZero(absl::string_view doing,
+                                                    const std::function<absl::StatusOr<std::string>()>& work) {
   RETURN_IF_ERROR(CheckUsable());
-  constexpr absl::string_view kDoing = "what rank 0 reads or writes";
   Call call;
   call.kind = Call::Kind::kOnRankZero;
-  RETURN_IF_ERROR(Fail(agreement_.On(call), kDoing));
-  absl::StatusOr<std::string> result = rank() == RankId(0) ? work() : std::string();
+  call.digest = Digest(doing);
+  call.SetText(doing);
+  RETURN_IF_ERROR(Fail(agreement_.On(call), doing));
+  absl::StatusOr<std::string> result = rank() == RankId(0) ? DoGuarded(work) : std::string();
   std::string text = result.ok() ? *std::move(result) : std::string(result.status().message());
   int64_t header[2] = {static_cast<int64_t>(result.status().code()), static_cast<int64_t>(text.size())};
-  RETURN_IF_ERROR(Fail(bulk_.Broadcast(RankId(0), header, sizeof(header)), kDoing));
+  RETURN_IF_ERROR(Fail(bulk_.Broadcast(RankId(0), header, sizeof(header)), doing));
   text.resize(static_cast<size_t>(header[1]));
-  RETURN_IF_ERROR(Fail(bulk_.Broadcast(RankId(0), text.data(), header[1]), kDoing));
+  RETURN_IF_ERROR(Fail(bulk_.Broadcast(RankId(0), text.data(), header[1]), doing));
   if (header[0] != 0) return absl::Status(static_cast<absl::StatusCode>(header[0]), text);
   return text;
+}
+
+absl::Status RankSession::Refuse(const absl::Status& error) {
+  RETURN_IF_ERROR(CheckUsable());
+  Call call;
+  call.kind = Call::Kind::kRefused;
+  call.digest = Digest(error.message());
+  call.SetText(error.message());
+  RETURN_IF_ERROR(Fail(agreement_.On(call), "before loading a program"));
+  return error;
 }
 
 }  // namespace pipeloom

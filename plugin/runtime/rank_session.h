@@ -34,7 +34,9 @@ class RankSession : public Session {
   absl::Status WriteParameter(const std::string& name, const TensorView& value) override;
   absl::StatusOr<Tensor> ReadParameter(const std::string& name) override;
   absl::StatusOr<std::vector<Tensor>> ReadCopies(const std::string& name) override;
-  absl::StatusOr<std::string> OnRankZero(const std::function<absl::StatusOr<std::string>()>& work) override;
+  absl::StatusOr<std::string> OnRankZero(absl::string_view doing,
+                                         const std::function<absl::StatusOr<std::string>()>& work) override;
+  absl::Status Refuse(const absl::Status& error) override;
 
  private:
   struct Parameter {

@@ -53,6 +53,7 @@ class ThreadSession : public Session {
     RETURN_IF_ERROR(CheckUsable());
     const ChannelTag first_tag(next_tag_);
     const std::vector<NewCopy> new_copies = NewCopies(program);
+    const std::vector<Holding> new_holdings = NewHoldings(program);
     const absl::Status loaded = FirstError(threads_.Run([&](int index) -> absl::Status {
       Rank& rank = ranks_[static_cast<size_t>(index)];
       const RankProgram& mine = program.ranks[static_cast<size_t>(index)];
@@ -68,6 +69,8 @@ class ThreadSession : public Session {
     next_tag_ += 1 + channels;  // also after an error: some ranks may have opened theirs
     if (!loaded.ok()) {
       for (Rank& rank : ranks_) rank.executors.resize(inputs_of_.size());
+      // What they hold is no value yet, and the next program must not take it for one.
+      for (const Holding& holding : new_holdings) ranks_[holding.rank].parameters.Erase(holding.name);
       return loaded;
     }
     for (const NewCopy& copy : new_copies) {
@@ -131,15 +134,28 @@ class ThreadSession : public Session {
     size_t to;
   };
 
+  // A parameter that a program brings to a rank.
+  struct Holding {
+    std::string name;
+    size_t rank;
+  };
+
+  std::vector<Holding> NewHoldings(const CompiledProgram& program) {
+    std::vector<Holding> holdings;
+    for (size_t rank = 0; rank < ranks_.size(); ++rank) {
+      for (const ParameterRef& parameter : program.ranks[rank].parameters) {
+        if (ranks_[rank].parameters.Find(parameter.name) == nullptr) holdings.push_back({parameter.name, rank});
+      }
+    }
+    return holdings;
+  }
+
   std::vector<NewCopy> NewCopies(const CompiledProgram& program) {
     std::vector<NewCopy> copies;
-    for (size_t to = 0; to < ranks_.size(); ++to) {
-      for (const ParameterRef& parameter : program.ranks[to].parameters) {
-        if (ranks_[to].parameters.Find(parameter.name) != nullptr) continue;
-        const auto from = std::find_if(ranks_.begin(), ranks_.end(),
-                                       [&](Rank& rank) { return rank.parameters.Find(parameter.name) != nullptr; });
-        if (from != ranks_.end()) copies.push_back({parameter.name, static_cast<size_t>(from - ranks_.begin()), to});
-      }
+    for (const Holding& to : NewHoldings(program)) {
+      const auto from = std::find_if(ranks_.begin(), ranks_.end(),
+                                     [&](Rank& rank) { return rank.parameters.Find(to.name) != nullptr; });
+      if (from != ranks_.end()) copies.push_back({to.name, static_cast<size_t>(from - ranks_.begin()), to.rank});
     }
     return copies;
   }
@@ -184,7 +200,8 @@ absl::StatusOr<Tensor> Session::ReadParameter(const std::string& name) {
   return std::move(copies[0]);
 }
 
-absl::StatusOr<std::string> Session::OnRankZero(const std::function<absl::StatusOr<std::string>()>& work) {
+absl::StatusOr<std::string> Session::OnRankZero(absl::string_view /*doing*/,
+                                                const std::function<absl::StatusOr<std::string>()>& work) {
   return work();
 }
 

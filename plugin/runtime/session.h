@@ -77,8 +77,14 @@ class Session {
   // That of the lowest such rank.
   virtual absl::StatusOr<Tensor> ReadParameter(const std::string& name);
 
-  // Does `work` on rank 0 only, such as reading or writing a file; all ranks get what it returned.
-  virtual absl::StatusOr<std::string> OnRankZero(const std::function<absl::StatusOr<std::string>()>& work);
+  // Does `work` on rank 0 only, such as reading or writing a file; all ranks get what it returned. `doing` names it:
+  // "writing weights.safetensors".
+  virtual absl::StatusOr<std::string> OnRankZero(absl::string_view doing,
+                                                 const std::function<absl::StatusOr<std::string>()>& work);
+
+  // What the host refuses of itself before it comes to Load: the error goes to all ranks, unless all refuse alike,
+  // after which the session can go on. Returns the error.
+  virtual absl::Status Refuse(const absl::Status& error) { return error; }
 };
 
 }  // namespace pipeloom

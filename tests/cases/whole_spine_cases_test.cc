@@ -304,6 +304,9 @@ TEST(WholeSpineCases, two_ranks_two_chunks_rendezvous) {
     edges.push_back({ChunkId(chunk), ChunkId(chunk + 1), true});
     edges.push_back({ChunkId(chunk + 1), ChunkId(chunk), false});
   }
+  for (const CommunicationEdge& edge : edges) {
+    one_slot.push_back({edge, 1, edge.forward ? ActionKind::kForward : ActionKind::kBackwardInput, 1});
+  }
   for (int micro_batches = 1; micro_batches <= 16; ++micro_batches) {
     const auto schedule = MakeSchedule("interleaved", 2, micro_batches, 2);
     ASSERT_TRUE(schedule.ok()) << schedule.status();

@@ -372,6 +372,34 @@ TEST(Trainer, InterleavedDealsCellsThatHaveNoStage) {
   }
 }
 
+// A prediction has no dropout, and must find every parameter where training updates it.
+TEST(Trainer, PredictionFollowsTrainingWhereCellsAreDealtOut) {
+  Tensor x = Floats({6, 4}, std::vector<float>(24, 0.5f));
+  Tensor target = Floats({6, 4}, std::vector<float>(24, 0.25f));
+  std::vector<std::vector<float>> one;
+  for (int stages : {1, 2}) {
+    auto net = std::make_shared<SequentialCell>();
+    net->Append<Dropout>(0.5);
+    for (int i = 0; i < 4; ++i) net->Append<Dense>(4, 4);
+    const Pipeline pipeline(std::make_shared<WithLossCell>(net, std::make_shared<MSELoss>()), 3);
+    const std::unique_ptr<Trainer> trainer =
+        Make(pipeline, SGD(net->TrainableParams(), 0.1), Quiet(stages, "interleaved"));
+    std::vector<std::vector<float>> seen;
+    for (int step = 0; step < 3; ++step) {
+      const absl::StatusOr<float> loss = trainer->Step({x.view(), target.view()});
+      ASSERT_TRUE(loss.ok()) << loss.status();
+      const absl::StatusOr<std::vector<Tensor>> predicted = trainer->Predict({x.view()});
+      ASSERT_TRUE(predicted.ok()) << predicted.status();
+      seen.push_back(ValuesOf((*predicted)[0]));
+    }
+    const absl::StatusOr<TensorMap> weights = trainer->ReadParameters();
+    ASSERT_TRUE(weights.ok()) << weights.status();
+    for (const auto& [name, weight] : *weights) seen.push_back(ValuesOf(weight));
+    if (stages == 1) one = seen;
+    EXPECT_EQ(seen, one) << stages;
+  }
+}
+
 TEST(Trainer, InterleavedRefusesMoreStagesThanCells) {
   const std::shared_ptr<SequentialCell> net = SixCells();
   const Pipeline pipeline(std::make_shared<WithLossCell>(net, std::make_shared<MSELoss>()), 3);

@@ -67,8 +67,12 @@ class Running:
 
     def _end(self):
         if self._mpirun.poll() is None:
-            self._mpirun.kill()
-            self._mpirun.wait()
+            self._mpirun.terminate()  # it then ends its ranks, which kill does not
+            try:
+                self._mpirun.wait(timeout=20)
+            except subprocess.TimeoutExpired:
+                self._mpirun.kill()
+                self._mpirun.wait()
 
     def output(self):
         return read(self._case.path("output")).decode()

@@ -193,13 +193,13 @@ TEST(RankSession, WhatRankZeroReadsComesToAll) {
          const bool is_zero = transport->rank() == RankId(0);
          ASSIGN_OR_RETURN(const auto session, Session::CreateForRank(std::move(transport), {}));
          const std::string text(200000, 'x');  // more than one piece
-         const auto read = session->OnRankZero([&]() -> absl::StatusOr<std::string> {
+         const auto read = session->OnRankZero("reading", [&]() -> absl::StatusOr<std::string> {
            EXPECT_TRUE(is_zero);
            return text;
          });
          EXPECT_TRUE(read.ok() && *read == text);
-         const auto missing =
-             session->OnRankZero([]() -> absl::StatusOr<std::string> { return absl::NotFoundError("no such file"); });
+         const auto missing = session->OnRankZero(
+             "reading", []() -> absl::StatusOr<std::string> { return absl::NotFoundError("no such file"); });
          EXPECT_EQ(missing.status(), absl::NotFoundError("no such file"));
          return absl::OkStatus();
        })) {
