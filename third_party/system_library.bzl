@@ -32,8 +32,9 @@ def _system_library_impl(rctx):
 
     linkopts = rctx.attr.linkopts
     defines = rctx.attr.defines
-    if not linkopts and not defines:
+    if not linkopts:
         linkopts = [o for o in _pkg_config(rctx, "--libs", *rctx.attr.pkg_config).split(" ") if o]
+    if not defines:
         cflags = _pkg_config(rctx, "--cflags-only-other", *rctx.attr.pkg_config)
         defines = [o[2:] for o in cflags.split(" ") if o.startswith("-D")]
 

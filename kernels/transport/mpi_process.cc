@@ -23,16 +23,15 @@ constexpr int kMeetTag = 0;
 // How long a rank that failed waits for the others to say theirs.
 constexpr std::chrono::seconds kLastWords(2);
 
-// Ends the process if it is not destroyed by the deadline: for the two calls of MPI that can hang and cannot be
-// interrupted.
+// Ends the process if it is not destroyed by the deadline: for calls of MPI that can hang and cannot be interrupted.
 class Watchdog {
  public:
-  Watchdog(Deadline deadline, const char* call)
-      : thread_([this, deadline, call] {
+  Watchdog(Deadline deadline, const char* call, int exit_code = 1)
+      : thread_([this, deadline, call, exit_code] {
           std::unique_lock<std::mutex> lock(mutex_);
           if (done_changed_.wait_until(lock, deadline, [this] { return done_; })) return;
           std::fprintf(stderr, "%s did not return before its deadline; see what kept the other ranks\n", call);
-          _exit(1);
+          _exit(exit_code);
         }) {}
   ~Watchdog() {
     {
@@ -139,7 +138,11 @@ absl::Status FinalizeMpi(std::chrono::milliseconds deadline) {
 void LeaveMpi(int exit_code) {
   PIPELOOM_CHECK(exit_code != 0, "where all is well FinalizeMpi comes last");
   std::fflush(nullptr);
-  if (Is(MPI_Initialized) && !Is(MPI_Finalized)) AllRanksCome(Clock::now() + kLastWords).IgnoreError();
+  if (Is(MPI_Initialized) && !Is(MPI_Finalized)) {
+    const Deadline end = Clock::now() + kLastWords;
+    Watchdog watchdog(end + kLastWords, "MPI_Test", exit_code);  // after a lost connection Open MPI promises nothing
+    AllRanksCome(end).IgnoreError();
+  }
   _exit(exit_code);
 }
 
