@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "kernels/base/status_macros.h"
 #include "kernels/transport/shm_channels.h"
 #include "kernels/transport/shm_ranks.h"

@@ -17,6 +17,7 @@
 #include "absl/strings/strip.h"
 #include "kernels/base/status_macros.h"
 #include "kernels/transport/shm_port.h"
+#include "kernels/transport/stop_signal.h"
 
 namespace pipeloom {
 namespace {
@@ -30,6 +31,12 @@ absl::Status MissingError(const ShmWorld& world, const std::vector<RankId>& miss
       "same rendezvous, or allow a longer start",
       world.rank.value(), std::chrono::duration<double>(world.start_deadline).count(), world.rendezvous,
       missing.size() == 1 ? "rank" : "ranks", absl::StrJoin(missing, ", ", number), world.size));
+}
+
+absl::Status StopError(const ShmWorld& world) {
+  return absl::AbortedError(absl::StrCat("rank ", world.rank.value(), " waited at ", world.rendezvous,
+                                         " when the launcher ended this process with SIGTERM; see which rank died "
+                                         "first"));
 }
 
 // Until all ranks have come, or one fails; `serve` is called again and again meanwhile. After a failure the place stays
@@ -46,8 +53,10 @@ absl::Status WaitForAll(ShmRanks& ranks, const ShmWorld& world, Deadline deadlin
     const Deadline now = Deadline::clock::now();
     if (ranks.failed()) {
       const absl::Status failure = ranks.failure().status();
-      leave = std::min(leave, absl::IsDeadlineExceeded(failure) ? now : now + kTellLateRanks);
+      leave = std::min(leave, absl::IsDeadlineExceeded(failure) || StopRequested() ? now : now + kTellLateRanks);
       if (missing.empty() || now >= leave) return failure;
+    } else if (StopRequested()) {
+      ranks.Fail(StopError(world));
     } else if (now >= deadline) {
       ranks.Fail(MissingError(world, missing));
     } else if (now >= next_look) {
@@ -149,6 +158,7 @@ Ranks MeetAtPort(const Port& port, const ShmWorld& world, Deadline deadline) {
     }
     const bool may_come = address.ok() ? absl::IsNotFound(ranks.status()) : absl::IsUnavailable(address.status());
     if (!may_come) return ranks.status();
+    if (StopRequested()) return StopError(world);
     if (Deadline::clock::now() >= deadline) {
       return Annotate(MissingError(world, {RankId(0)}), ranks.status().message());
     }

@@ -24,6 +24,7 @@
 #include "gtest/gtest.h"
 #include "kernels/base/status_macros.h"
 #include "kernels/transport/shm.h"
+#include "kernels/transport/stop_signal.h"
 #include "tests/transport/rank_process.h"
 
 namespace pipeloom {
@@ -319,6 +320,24 @@ TEST_F(ShmProcessesTest, DeathWhileRanksGatherIsNoticed) {
   EXPECT_LT(steady_clock::now() - killed_at, kPromptly);
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("rank 0 (process"));
+}
+
+TEST_F(ShmProcessesTest, SigtermEndsTheGathering) {
+  for (const std::string& place : {rendezvous_, absl::StrCat("tcp://127.0.0.1:", FreePort())}) {
+    rendezvous_ = place;
+    reached_->store(0);
+    processes_.push_back(std::make_unique<RankProcess>([&]() -> absl::Status {
+      EndWaitsOnSigterm();
+      reached_->store(1);
+      return MakeShmTransport(World(1, 2)).status();
+    }));
+    WaitForReached(1);
+    processes_[0]->Signal(SIGTERM);
+    const absl::Status status = processes_[0]->Join();
+    EXPECT_EQ(status.code(), absl::StatusCode::kAborted) << status;
+    EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("rank 1 waited at"), HasSubstr("SIGTERM")));
+    processes_.clear();
+  }
 }
 
 TEST_F(ShmProcessesTest, WorldsOfTwoSizesAreRefusedOnAllRanks) {
