@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/status_macros.h"
+#include "kernels/transport/stop_signal.h"
 
 namespace pipeloom {
 namespace {
@@ -14,9 +15,11 @@ constexpr int kFailureTag = 0;
 constexpr RankId kDecider(0);
 // How long a rank waits for rank 0's decision: more than a busy rank takes from one kernel to the next, and little
 // beside the ten seconds in which a failed run is to end.
-constexpr std::chrono::seconds kDecisionTime(3);
+constexpr std::chrono::milliseconds kDecisionTime(3000);
 // A connected peer takes a record at once; one that does not is gone.
 constexpr std::chrono::milliseconds kFlushTime(500);
+// The same two after SIGTERM, which rank 0 may have died of before: SIGKILL comes a second after it.
+constexpr std::chrono::milliseconds kTimeAfterStop(150);
 
 }  // namespace
 
@@ -40,12 +43,13 @@ void MpiFailure::OnComplete(int part, int code) {
     --under_way_;
     return;
   }
-  if (code != MPI_SUCCESS) return;  // some rank's last word was cut off: nothing is known from it
-  const absl::Status status = ToStatus(in_);
-  if (rank_ == kDecider) {
-    reported_.Set(status);
-  } else {
-    decided_.Set(status);
+  if (code == MPI_SUCCESS) {  // otherwise some rank's last word was cut off: nothing is known from it
+    const absl::Status status = ToStatus(in_);
+    if (rank_ == kDecider) {
+      reported_.Set(status);
+    } else {
+      decided_.Set(status);
+    }
   }
   requests_.Start(receive_);
 }
@@ -56,7 +60,7 @@ void MpiFailure::Drive() {
     Decide(reported_.status());
   } else if (!asked_) {
     asked_ = true;
-    give_up_ = Clock::now() + kDecisionTime;
+    give_up_ = Clock::now() + (StopRequested() ? kTimeAfterStop : kDecisionTime);
     out_ = ToFailureRecord(reported_.status());
     Tell(kDecider.value());
   } else if (Clock::now() >= give_up_) {
@@ -78,7 +82,8 @@ void MpiFailure::Tell(int rank) {
 }
 
 void MpiFailure::Flush() {
-  for (const Deadline end = Clock::now() + kFlushTime; under_way_ > 0 && Clock::now() < end;) {
+  const std::chrono::milliseconds time = StopRequested() ? kTimeAfterStop : kFlushTime;
+  for (const Deadline end = Clock::now() + time; under_way_ > 0 && Clock::now() < end;) {
     if (requests_.Test() != MPI_SUCCESS) return;
     std::this_thread::yield();
   }

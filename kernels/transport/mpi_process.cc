@@ -2,8 +2,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstdio>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -13,6 +15,7 @@
 #include "kernels/base/status_macros.h"
 #include "kernels/transport/mpi.h"
 #include "kernels/transport/mpi_status.h"
+#include "kernels/transport/stop_signal.h"
 
 namespace pipeloom {
 namespace {
@@ -22,6 +25,9 @@ using Clock = Deadline::clock;
 constexpr int kMeetTag = 0;
 // How long a rank that failed waits for the others to say theirs.
 constexpr std::chrono::seconds kLastWords(2);
+
+// How long a wait goes on after SIGTERM: the failure for which it was sent may still come.
+constexpr std::chrono::milliseconds kTimeAfterStop(300);
 
 // Ends the process if it is not destroyed by the deadline: for calls of MPI that can hang and cannot be interrupted.
 class Watchdog {
@@ -57,13 +63,22 @@ bool Is(int (*state)(int*)) {
   return is != 0;
 }
 
-// Lets MPI move on until `request` is complete. False at the deadline.
+// Lets MPI move on until `request` is complete. False at the deadline; Aborted soon after SIGTERM.
 absl::StatusOr<bool> TestUntil(MPI_Request* request, Deadline deadline, absl::string_view what) {
+  Deadline stopped = Deadline::max();
   while (true) {
     int complete = 0;
     RETURN_IF_ERROR(MpiStatus(MPI_Test(request, &complete, MPI_STATUS_IGNORE), what));
     if (complete != 0) return true;
-    if (Clock::now() >= deadline) return false;
+    const Deadline now = Clock::now();
+    if (now >= deadline) return false;
+    if (StopRequested()) {
+      stopped = std::min(stopped, now);
+      if (now - stopped >= kTimeAfterStop) {
+        return absl::AbortedError(
+            absl::StrCat(what, ": ended when the launcher sent SIGTERM; see which rank died first"));
+      }
+    }
     std::this_thread::yield();
   }
 }
@@ -114,13 +129,18 @@ absl::Status MeetAllRanks(Deadline deadline) {
 }
 
 absl::StatusOr<MPI_Comm> DuplicateWorld(Deadline deadline) {
-  MPI_Comm comm = MPI_COMM_NULL;
+  // MPI may write to it even after the deadline; it is then MPI's until the process ends.
+  auto comm = std::make_unique<MPI_Comm>(MPI_COMM_NULL);
   MPI_Request request = MPI_REQUEST_NULL;
-  RETURN_IF_ERROR(MpiStatus(MPI_Comm_idup(MPI_COMM_WORLD, &comm, &request), "making a communicator"));
-  ASSIGN_OR_RETURN(const bool made, TestUntil(&request, deadline, "making a communicator"));
-  if (!made) return absl::DeadlineExceededError("making a communicator: not all ranks took part before the deadline");
-  RETURN_IF_ERROR(MpiStatus(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "making a communicator"));
-  return comm;
+  RETURN_IF_ERROR(MpiStatus(MPI_Comm_idup(MPI_COMM_WORLD, comm.get(), &request), "making a communicator"));
+  const absl::StatusOr<bool> made = TestUntil(&request, deadline, "making a communicator");
+  if (!made.ok() || !*made) {
+    comm.release();
+    RETURN_IF_ERROR(made.status());
+    return absl::DeadlineExceededError("making a communicator: not all ranks took part before the deadline");
+  }
+  RETURN_IF_ERROR(MpiStatus(MPI_Comm_set_errhandler(*comm, MPI_ERRORS_RETURN), "making a communicator"));
+  return *comm;
 }
 
 absl::Status FinalizeMpi(std::chrono::milliseconds deadline) {
@@ -131,7 +151,8 @@ absl::Status FinalizeMpi(std::chrono::milliseconds deadline) {
     return absl::DeadlineExceededError(
         absl::StrCat("not all ranks came to their end within ", deadline.count(), " ms; see what kept them"));
   }
-  Watchdog watchdog(end, "MPI_Finalize");
+  // All are there, so it takes no longer than this, however little of the deadline is left.
+  Watchdog watchdog(std::max(end, Clock::now() + std::chrono::seconds(10)), "MPI_Finalize");
   return MpiStatus(MPI_Finalize(), "MPI_Finalize");
 }
 

@@ -106,8 +106,8 @@ class Faults(sample.InFolder):
         return self.path("digits")
 
     def test_kill_of_one_rank(self):
-        for transport, victim in (("shm", 1), ("shm", 0), ("mpi", 1),
-                                  ("mpi", 2)):
+        for transport, victim in (("shm", 1), ("shm", 0), ("mpi", 0),
+                                  ("mpi", 1), ("mpi", 2)):
             with self.subTest(transport=transport, victim=victim):
                 running = self.start(transport)
                 running.wait_for("step: 10,")
