@@ -38,6 +38,10 @@ class OverlapCheck {
     auto [held, inserted] = held_.emplace(result.placement->index, &result);
     if (inserted) return absl::OkStatus();
     const Value* before = std::exchange(held->second, &result);
+    if (before->producer == &node) {
+      return absl::InternalError(absl::StrCat("%", result.name, " and %", before->name, " of one node share buffer ",
+                                              result.placement->index));
+    }
     const bool accumulates = node.op == "grad_accumulate" && values_.Root(node.operands[0]) == before;
     if (accumulates) return absl::OkStatus();
     const std::vector<ChunkValues::Reader>& readers = values_.ReadersOf(before);
@@ -45,8 +49,8 @@ class OverlapCheck {
       if (reader.part != *graph.part || values_.MadeIn(before) != *graph.part) {
         // A value of another part may stand there only if it never leaves that part.
         if (reader.part == values_.MadeIn(before)) continue;
-      } else if (position_.at(reader.node) <= position_.at(&node)) {
-        continue;
+      } else if (position_.at(reader.node) < position_.at(&node) || (reader.node == &node && node.op != kCall)) {
+        continue;  // a call reads its operands until it ends
       }
       return absl::InternalError(absl::StrCat("%", result.name, " overwrites %", before->name, " in buffer ",
                                               result.placement->index, ", which ", reader.node->op, " still reads"));
@@ -62,6 +66,31 @@ class OverlapCheck {
 };
 
 }  // namespace
+
+absl::Status CheckNoOverlapInFrame(const Graph& body) {
+  absl::flat_hash_map<const Value*, size_t> last_read;
+  for (size_t at = 0; at < body.nodes().size(); ++at) {
+    if (IsView(*body.nodes()[at])) continue;
+    for (const Value* operand : body.nodes()[at]->operands) {
+      while (operand->producer != nullptr && IsView(*operand->producer)) operand = operand->producer->operands[0];
+      last_read[operand] = at;
+    }
+  }
+  absl::flat_hash_map<int, const Value*> held;
+  for (size_t at = 0; at < body.nodes().size(); ++at) {
+    for (const Value* result : body.nodes()[at]->results) {
+      if (!result->placement) continue;
+      const Value* before = std::exchange(held[result->placement->index], result);
+      if (before == nullptr) continue;
+      const bool read_later = last_read.contains(before) && last_read.at(before) > at;
+      if (read_later || before->producer == result->producer) {
+        return absl::InternalError(absl::StrCat("block ", body.name(), ": %", result->name, " overwrites %",
+                                                before->name, " in buffer ", result->placement->index));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
 
 absl::Status CheckNoOverlap(const Module& module, ChunkId chunk) { return OverlapCheck(module, chunk).Run(); }
 

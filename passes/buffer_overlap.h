@@ -10,6 +10,9 @@ namespace pipeloom {
 // placements only, not at how they were found.
 absl::Status CheckNoOverlap(const Module& module, ChunkId chunk);
 
+// The same for what lives within a block, in the buffers of its frame.
+absl::Status CheckNoOverlapInFrame(const Graph& body);
+
 }  // namespace pipeloom
 
 #endif  // PASSES_BUFFER_OVERLAP_H_

@@ -26,9 +26,39 @@ ChunkValues::ChunkValues(const Module& module, ChunkId chunk) {
     if (graph->chunk != chunk) continue;
     for (const auto& node : graph->nodes()) {
       if (IsView(*node)) continue;
-      for (const Value* operand : node->operands) readers_[Root(operand)].push_back({*graph->part, node.get()});
+      if (node->op == kCall) {
+        AddCall(*BodyOf(module, *node), *graph->part, *node);
+        continue;
+      }
+      // An accumulator's group tells how often it runs; it reads one result of a group, not its members.
+      const int group = node->op == "grad_accumulate" ? 1 : static_cast<int>(GetInt(node->attributes, "group", 1));
+      for (const Value* operand : node->operands) readers_[Root(operand)].push_back({*graph->part, node.get(), group});
     }
   }
+}
+
+void ChunkValues::AddCall(const Graph& body, Part part, const Node& call) {
+  const auto [groups, is_new] = groups_.emplace(&body, std::vector<int>());
+  if (is_new) groups->second = GroupsOfInputs(body);
+  for (size_t i = 0; i < call.operands.size(); ++i) {
+    const int group = i < groups->second.size() ? groups->second[i] : 1;  // parameters come after the inputs
+    readers_[Root(call.operands[i])].push_back({part, &call, group});
+  }
+}
+
+std::vector<int> GroupsOfInputs(const Graph& body) {
+  absl::flat_hash_map<const Value*, int> group;
+  for (const auto& node : body.nodes()) {
+    if (IsView(*node)) continue;
+    for (const Value* operand : node->operands) {
+      while (operand->producer != nullptr && IsView(*operand->producer)) operand = operand->producer->operands[0];
+      int& together = group.emplace(operand, 1).first->second;
+      together = std::lcm(together, static_cast<int>(GetInt(node->attributes, "group", 1)));
+    }
+  }
+  std::vector<int> groups;
+  for (const Value* input : body.inputs()) groups.push_back(group.contains(input) ? group.at(input) : 1);
+  return groups;
 }
 
 const Value* ChunkValues::Root(const Value* value) const {
@@ -56,13 +86,9 @@ Part ChunkValues::LastReadIn(const Value* root) const {
 }
 
 int ChunkValues::GroupOf(const Value* root) const {
-  int64_t group = 1;
-  for (const Reader& reader : ReadersOf(root)) {
-    // An accumulator's group tells how often it runs; it reads one result of a group, not its members.
-    if (reader.node->op == "grad_accumulate") continue;
-    group = std::lcm(group, GetInt(reader.node->attributes, "group", 1));
-  }
-  return static_cast<int>(group);
+  int group = 1;
+  for (const Reader& reader : ReadersOf(root)) group = std::lcm(group, reader.group);
+  return group;
 }
 
 }  // namespace pipeloom

@@ -16,6 +16,7 @@ class ChunkValues {
   struct Reader {
     Part part;
     const Node* node;
+    int group = 1;  // how many consecutive micro-batches it reads as one matrix
   };
 
   ChunkValues(const Module& module, ChunkId chunk);
@@ -30,10 +31,16 @@ class ChunkValues {
   int GroupOf(const Value* root) const;
 
  private:
-  absl::flat_hash_map<std::string, const Value*> results_;  // by name
+  void AddCall(const Graph& body, Part part, const Node& call);
+
+  absl::flat_hash_map<const Graph*, std::vector<int>> groups_;  // of the inputs of blocks
+  absl::flat_hash_map<std::string, const Value*> results_;      // by name
   absl::flat_hash_map<const Value*, Part> made_in_;
   absl::flat_hash_map<const Value*, std::vector<Reader>> readers_;
 };
+
+// How many consecutive micro-batches of each input a body reads as one matrix; 1 for most.
+std::vector<int> GroupsOfInputs(const Graph& body);
 
 // Whether the node's result is its operand's bytes under another type.
 bool IsView(const Node& node);

@@ -54,16 +54,26 @@ std::vector<CellNodes> OutermostCells(const std::vector<std::string>& cells_of_n
   return cells;
 }
 
+// The cells of a node, or of each of those in the block that it calls.
+std::vector<std::string> CellsOf(const Module& module, const Node& node) {
+  if (node.op != kCall) return {node.info.cell};
+  std::vector<std::string> cells;
+  for (const auto& inner : BodyOf(module, node)->nodes()) cells.push_back(CellInCall(node, inner->info.cell));
+  return cells;
+}
+
 // The cells of the forward nodes in order, without the one that makes the loss.
-std::vector<std::string> CellsOfNodes(const Graph& graph) {
+std::vector<std::string> CellsOfNodes(const Module& module, const Graph& graph) {
   const std::string loss = graph.update && !graph.outputs.empty() && graph.outputs[0].value->producer != nullptr
                                ? graph.outputs[0].value->producer->info.cell
                                : "";
   std::vector<std::string> cells;
   for (const auto& node : graph.nodes()) {
-    const std::string& cell = node->info.cell;
-    const bool makes_loss = !loss.empty() && (cell == loss || IsIn(loss, cell));
-    if (node->info.phase == Phase::kForward && !cell.empty() && !makes_loss) cells.push_back(cell);
+    if (node->info.phase != Phase::kForward) continue;
+    for (std::string& cell : CellsOf(module, *node)) {
+      const bool makes_loss = !loss.empty() && (cell == loss || IsIn(loss, cell));
+      if (!cell.empty() && !makes_loss) cells.push_back(std::move(cell));
+    }
   }
   return cells;
 }
@@ -76,7 +86,8 @@ absl::StatusOr<bool> DealCells::Run(Module& module) const {
   config.deal_cells = false;
   const auto stages = static_cast<size_t>(config.stages);
   if (stages == 1) return true;
-  const std::vector<CellNodes> cells = OutermostCells(CellsOfNodes(*module.graphs[0]), kMostChunksPerRank * stages);
+  const std::vector<CellNodes> cells =
+      OutermostCells(CellsOfNodes(module, *module.graphs[0]), kMostChunksPerRank * stages);
   if (cells.size() < stages) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the network has ", cells.size(), " cells (",

@@ -140,24 +140,30 @@ bool TakesEpilogue(const Node& node) {
          GetInt(node.attributes, "group", 1) == 1;
 }
 
+absl::StatusOr<bool> FuseGraph(Graph& graph) {
+  ChainFinder finder(graph);
+  std::vector<Chain> chains;
+  for (const auto& node : graph.nodes()) {
+    if (TakesEpilogue(*node)) chains.push_back(finder.From(node.get()));
+  }
+  std::vector<Fused> fused;
+  for (const Chain& chain : chains) {
+    if (chain.steps.empty()) continue;
+    ASSIGN_OR_RETURN(fused.emplace_back(), AddFused(graph, chain));
+  }
+  if (!fused.empty()) Replace(graph, fused);
+  return !fused.empty();
+}
+
 }  // namespace
 
 absl::StatusOr<bool> Fuse::Run(Module& module) const {
   bool changed = false;
-  for (auto& graph : module.graphs) {
-    ChainFinder finder(*graph);
-    std::vector<Chain> chains;
-    for (const auto& node : graph->nodes()) {
-      if (TakesEpilogue(*node)) chains.push_back(finder.From(node.get()));
+  for (auto* graphs : {&module.blocks, &module.graphs}) {
+    for (auto& graph : *graphs) {
+      ASSIGN_OR_RETURN(const bool fused, FuseGraph(*graph));
+      changed |= fused;
     }
-    std::vector<Fused> fused;
-    for (const Chain& chain : chains) {
-      if (chain.steps.empty()) continue;
-      ASSIGN_OR_RETURN(fused.emplace_back(), AddFused(*graph, chain));
-    }
-    if (fused.empty()) continue;
-    Replace(*graph, fused);
-    changed = true;
   }
   return changed;
 }

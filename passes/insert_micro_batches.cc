@@ -103,6 +103,14 @@ absl::StatusOr<bool> MergeOutputs(Module& module, Graph& graph) {
   return !merged.empty();
 }
 
+// The node that makes the value; that of the body where a call gives it.
+const Node& MakerOf(const Module& module, const Value& value) {
+  const Node& producer = *value.producer;
+  if (producer.op != kCall) return producer;
+  const auto result = std::find(producer.results.begin(), producer.results.end(), &value) - producer.results.begin();
+  return *BodyOf(module, producer)->outputs[static_cast<size_t>(result)].value->producer;
+}
+
 // Accumulates what `graph` makes once a micro-batch and an R or U graph reads once a step.
 absl::StatusOr<bool> AccumulateGradients(Module& module, Graph& graph) {
   bool changed = false;
@@ -126,12 +134,12 @@ absl::StatusOr<bool> AccumulateGradients(Module& module, Graph& graph) {
     if (readers.empty() || read_by_micro_batch) outputs.push_back(output);
     if (readers.empty()) continue;
     AttributeMap attributes = {{"count", int64_t{module.config.micro_batches}}};
-    const Node& producer = *output.value->producer;
+    const Node& producer = MakerOf(module, *output.value);
     if (auto group = producer.attributes.find("group"); group != producer.attributes.end()) attributes.insert(*group);
-    ASSIGN_OR_RETURN(Node * accumulate,
-                     graph.AddNode("grad_accumulate", {output.value}, attributes,
-                                   InfoOf(module, graph, Phase::kBackward, Rate::kMicro, producer.info.cell),
-                                   absl::StrCat(output.value->name, ".acc")));
+    ASSIGN_OR_RETURN(Node * accumulate, graph.AddNode("grad_accumulate", {output.value}, attributes,
+                                                      InfoOf(module, graph, Phase::kBackward, Rate::kMicro,
+                                                             output.value->producer->info.cell),
+                                                      absl::StrCat(output.value->name, ".acc")));
     for (auto& [reader, joined] : readers) reader->Rename(joined, accumulate->results[0]->name);
     outputs.push_back({accumulate->results[0], "", 0});
     changed = true;

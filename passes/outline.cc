@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "passes/chunk_values.h"
+#include "passes/ir/op_table.h"
 
 namespace pipeloom {
 namespace {
@@ -296,6 +297,12 @@ class Outliner {
 };
 
 }  // namespace
+
+bool CanStandInABlock(const Node& node) {
+  const OpDef* op = FindOp(node.op);
+  return node.info.phase == Phase::kForward && node.info.rate == Rate::kMicro && !node.info.stage && node.op != kCall &&
+         !(op != nullptr && op->traits.whole_step);
+}
 
 RegionCodes::RegionCodes(const Graph& graph) : graph_(graph) {
   absl::flat_hash_map<const Node*, int64_t, SignatureHash, SignatureEqual> known;

@@ -23,6 +23,9 @@ struct Region {
   size_t end() const { return members.back().end; }
 };
 
+// Whether the node can stand in a block: it runs forward, once a micro-batch, and reads no more than that.
+bool CanStandInABlock(const Node& node);
+
 // What a region computes, whatever its values, parameters and cells are called. A snapshot of a graph; each node is
 // looked at once, so that two regions are compared without a look at their attributes and types.
 class RegionCodes {
@@ -41,7 +44,8 @@ class RegionCodes {
   std::vector<const Value*> constants_;
 };
 
-// Makes blocks of regions, which do not overlap and hold forward nodes only; those that compute the same share one:
+// Makes blocks of regions, which do not overlap and whose nodes can all stand in one; those that compute the same share
+// one:
 //
 //   %a = matmul(%x, %w1)  // net.0           block @net.0(%x) -> (%h) {
 //   %h = relu(%a)         // net.0             %weight = param "weight"

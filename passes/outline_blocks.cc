@@ -100,17 +100,15 @@ class RegionFinder {
     int64_t next = 0;
     for (Item& item : items) {
       item.code = next++;
-      if (of_size[item.member.end - item.member.begin] == 1 || !CanStandInABlock(item.member)) continue;
+      if (of_size[item.member.end - item.member.begin] == 1 || !AllCanStandInABlock(item.member)) continue;
       item.code = known.emplace(codes_.Encode({{item.member}}), item.code).first->second;
     }
   }
 
-  bool CanStandInABlock(const Region::Member& member) const {
+  bool AllCanStandInABlock(const Region::Member& member) const {
     if (absl::StrContains(member.cell, ",")) return false;  // separates the cells of a call
     for (size_t at = member.begin; at < member.end; ++at) {
-      const Node& node = NodeAt(at);
-      if (node.info.phase != Phase::kForward || node.info.rate != Rate::kMicro || node.info.stage) return false;
-      if (node.op == kCall) return false;
+      if (!CanStandInABlock(NodeAt(at))) return false;
     }
     return true;
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/base/status_macros.h"
 #include "passes/buffer_overlap.h"
@@ -108,6 +109,8 @@ class ChunkPlanner {
       for (const auto& node : graph->nodes()) {
         if (IsView(*node) || node->op == "receive") continue;
         for (Value* result : node->results) result->placement = PlaceResult(*graph, *node, result);
+        for (int buffer : unread_) pool_.Give(buffer);
+        unread_.clear();
         GiveBackOperands(*graph, *node);
       }
     }
@@ -127,7 +130,7 @@ class ChunkPlanner {
     const std::vector<ChunkValues::Reader>& readers = values_.ReadersOf(result);
     if (readers.size() == 1 && readers[0].node->operands[0] == result) {
       const Node& reader = *readers[0].node;
-      if (reader.op == "grad_accumulate") return PlaceAddend(node, result);
+      if (reader.op == "grad_accumulate") return PlaceAddend(reader, result);
       if (IsSend(reader)) {
         return {Placement::Space::kChannel, static_cast<int>(GetInt(reader.attributes, "channel", -1)),
                 static_cast<int>(GetInt(reader.attributes, "slots", 1)), false};
@@ -138,10 +141,10 @@ class ChunkPlanner {
   }
 
   // The first addend is made where the accumulator is, the others beside it.
-  Placement PlaceAddend(const Node& node, const Value* result) {
+  Placement PlaceAddend(const Node& accumulate, const Value* result) {
     const int buffer = next_buffer_++;
     accumulator_[result] = buffer;
-    const int64_t group = GetInt(node.attributes, "group", 1);
+    const int64_t group = GetInt(accumulate.attributes, "group", 1);
     if (group >= micro_batches_) return InBuffer(buffer, 1);
     return {Placement::Space::kBuffer, buffer, 2, true};
   }
@@ -160,7 +163,7 @@ class ChunkPlanner {
     }
     if (buffer < 0) buffer = pool_.Take(result->type.bytes(), &next_buffer_);
     if (values_.ReadersOf(result).empty()) {
-      pool_.Give(buffer);
+      unread_.push_back(buffer);  // taken until the node has all its results
     } else {
       transients_[result] = buffer;
     }
@@ -206,8 +209,73 @@ class ChunkPlanner {
   const ChunkValues values_;
   int next_buffer_ = 0;
   Pool pool_;
+  std::vector<int> unread_;                             // of results of the node at hand
   absl::flat_hash_map<const Value*, int> transients_;   // those that are live, and their buffers
   absl::flat_hash_map<const Value*, int> accumulator_;  // by addend
+};
+
+// Places what lives within a body in the buffers of its frame, which every chunk that calls it has room for. What a
+// body gives is placed by each call.
+class FramePlanner {
+ public:
+  explicit FramePlanner(const Graph& body) : body_(body) {
+    for (const Output& output : body.outputs) given_.insert(output.value);
+    for (const auto& node : body.nodes()) {
+      if (IsView(*node)) continue;
+      for (const Value* operand : node->operands) last_reader_[Root(operand)] = node.get();
+    }
+  }
+
+  void Run() {
+    for (const auto& node : body_.nodes()) {
+      if (IsView(*node)) continue;
+      std::vector<int> unread;
+      for (Value* result : node->results) {
+        if (given_.contains(result)) continue;
+        const int buffer = Take(*node, *result);
+        result->placement = {Placement::Space::kBuffer, buffer, 1, false};
+        (last_reader_.contains(result) ? live_[result] : unread.emplace_back()) = buffer;
+      }
+      for (int buffer : unread) pool_.Give(buffer);
+      for (const Value* operand : node->operands) Release(*node, Root(operand));
+    }
+  }
+
+ private:
+  static const Value* Root(const Value* value) {
+    while (value->producer != nullptr && IsView(*value->producer)) value = value->producer->operands[0];
+    return value;
+  }
+
+  bool EndsAt(const Node& node, const Value* root) const {
+    return live_.contains(root) && last_reader_.at(root) == &node;
+  }
+
+  int Take(const Node& node, const Value& result) {
+    const OpDef* op = FindOp(node.op);
+    for (const Value* operand : node.operands) {
+      const Value* root = Root(operand);
+      if (op == nullptr || !op->traits.elementwise || root->type.bytes() != result.type.bytes()) continue;
+      if (!EndsAt(node, root)) continue;
+      const int buffer = live_.at(root);
+      live_.erase(root);
+      return buffer;
+    }
+    return pool_.Take(result.type.bytes(), &next_buffer_);
+  }
+
+  void Release(const Node& node, const Value* root) {
+    if (!EndsAt(node, root)) return;
+    pool_.Give(live_.at(root));
+    live_.erase(root);
+  }
+
+  const Graph& body_;
+  absl::flat_hash_set<const Value*> given_;
+  absl::flat_hash_map<const Value*, const Node*> last_reader_;
+  absl::flat_hash_map<const Value*, int> live_;
+  int next_buffer_ = 0;
+  Pool pool_;
 };
 
 absl::Status CheckScheduleReachesAllParts(const Module& module, const Schedule& schedule) {
@@ -221,6 +289,26 @@ absl::Status CheckScheduleReachesAllParts(const Module& module, const Schedule& 
   return absl::OkStatus();
 }
 
+// All that this pass writes, in the order of the text.
+std::vector<int64_t> Plan(const Module& module) {
+  std::vector<int64_t> plan;
+  for (const auto* graphs : {&module.blocks, &module.graphs}) {
+    for (const auto& graph : *graphs) {
+      for (const auto& node : graph->nodes()) {
+        for (const Value* result : node->results) {
+          const Placement place = result->placement.value_or(Placement{Placement::Space::kBuffer, -1, 0, false});
+          plan.insert(plan.end(), {static_cast<int64_t>(place.space), place.index, place.slots, place.first_apart});
+        }
+        if (node->op != "send" && node->op != "receive") continue;
+        const std::string released = GetString(node->attributes, "released_after", "-");
+        plan.insert(plan.end(),
+                    {GetInt(node->attributes, "slots", -1), GetInt(node->attributes, "group", -1), released[0]});
+      }
+    }
+  }
+  return plan;
+}
+
 }  // namespace
 
 absl::StatusOr<bool> PlanBuffers::Run(Module& module) const {
@@ -228,18 +316,20 @@ absl::StatusOr<bool> PlanBuffers::Run(Module& module) const {
   ASSIGN_OR_RETURN(const Schedule schedule,
                    MakeSchedule(config.schedule, config.stages, config.micro_batches, config.chunks_per_rank));
   RETURN_IF_ERROR(CheckScheduleReachesAllParts(module, schedule));
-  const std::string before = Print(module);
+  const std::vector<int64_t> before = Plan(module);
   ASSIGN_OR_RETURN(const Simulation simulation, SimulateInUnitTimes(schedule, ChannelEdges(module)));
+  for (const auto& block : module.blocks) FramePlanner(*block).Run();
   std::vector<ChunkPlanner> planners;
   for (int chunk = 0; chunk < config.chunks(); ++chunk)
     planners.emplace_back(module, ChunkId(chunk), schedule, simulation);
   absl::flat_hash_map<int64_t, int64_t> slots_of_channel;
   for (ChunkPlanner& planner : planners) planner.PlanReceives(&slots_of_channel);
   for (ChunkPlanner& planner : planners) RETURN_IF_ERROR(planner.PlanResults(slots_of_channel));
-  return Print(module) != before;
+  return Plan(module) != before;
 }
 
 absl::Status PlanBuffers::CheckAfter(const Module& module) const {
+  for (const auto& block : module.blocks) RETURN_IF_ERROR(CheckNoOverlapInFrame(*block));
   for (int chunk = 0; chunk < module.config.chunks(); ++chunk) {
     RETURN_IF_ERROR(CheckNoOverlap(module, ChunkId(chunk)));
   }

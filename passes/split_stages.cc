@@ -21,10 +21,11 @@ bool UsedByUpdateOnly(const UseMap& uses, const Value* value) {
          std::all_of(all.begin(), all.end(), [](const Use& use) { return use.node->info.phase == Phase::kUpdate; });
 }
 
-NodeSet WeightNodes(const Graph& graph) {
+NodeSet WeightNodes(const Module& module, const Graph& graph) {
   const UseMap uses = ComputeUses(graph);
   NodeSet weight_nodes;
   for (const auto& node : graph.nodes()) {
+    if (node->op == kCall && BodyOf(module, *node)->part == Part::kBackwardWeight) weight_nodes.insert(node.get());
     if (node->info.phase != Phase::kBackward || node->results.size() != 1) continue;
     if (!UsedByUpdateOnly(uses, node->results[0])) continue;
     for (const Node* link : WeightChain(node.get(), uses)) weight_nodes.insert(link);
@@ -48,7 +49,7 @@ Part PartOf(const Node& node, const NodeSet& weight_nodes) {
 // Moves the nodes of one step graph into graphs of their own.
 class Splitter {
  public:
-  explicit Splitter(const Graph& step) : step_(step), weight_nodes_(WeightNodes(step)) {}
+  Splitter(const Module& module, const Graph& step) : step_(step), weight_nodes_(WeightNodes(module, step)) {}
 
   std::vector<std::unique_ptr<Graph>> Run(int chunks) {
     for (int chunk = 0; chunk < chunks; ++chunk) {
@@ -143,7 +144,7 @@ absl::StatusOr<bool> SplitStages::Run(Module& module) const {
           absl::StrCat("node ", node->op, " of cell ", node->info.cell, " has no stage; run assign_stages first"));
     }
   }
-  module.graphs = Splitter(*module.graphs[0]).Run(module.config.chunks());
+  module.graphs = Splitter(module, *module.graphs[0]).Run(module.config.chunks());
   return true;
 }
 

@@ -69,17 +69,16 @@ bool SamePace(const Node& a, const Node& b) { return a.info.phase == b.info.phas
 class GraphVerifier {
  public:
   GraphVerifier(const Module& module, const Graph& graph) : module_(module), graph_(graph) {
-    for (const std::vector<Value*>* leaves : {&graph_.inputs(), &graph_.parameters(), &graph_.constants()}) {
-      owned_.insert(leaves->begin(), leaves->end());
-    }
-    for (const auto& node : graph_.nodes()) owned_.insert(node->results.begin(), node->results.end());
+    defined_.reserve(graph.inputs().size() + graph.parameters().size() + graph.constants().size() +
+                     graph.nodes().size());
   }
 
   absl::Status Run() {
     for (const std::vector<Value*>* leaves : {&graph_.inputs(), &graph_.parameters(), &graph_.constants()}) {
       for (const Value* value : *leaves) {
-        RETURN_IF_ERROR(Annotate(Define(*value), ValueName(*value)));
-        RETURN_IF_ERROR(Annotate(CheckLeaf(*value), ValueName(*value)));
+        absl::Status status = Define(*value);
+        if (status.ok()) status = CheckLeaf(*value);
+        if (!status.ok()) return Annotate(status, ValueName(*value));
       }
     }
     for (const auto& node : graph_.nodes()) {
@@ -95,9 +94,19 @@ class GraphVerifier {
  private:
   // The node's line; its op alone where an operand may not even exist any more.
   std::string Text(const Node& node) const {
-    const bool printable = std::all_of(node.operands.begin(), node.operands.end(),
-                                       [this](const Value* operand) { return owned_.contains(operand); });
+    const bool printable =
+        std::all_of(node.operands.begin(), node.operands.end(), [this](const Value* operand) { return Owns(operand); });
     return printable ? Print(node) : node.op;
+  }
+
+  // Whether the value is one of the graph's; looks at all of them, for messages.
+  bool Owns(const Value* value) const {
+    for (const std::vector<Value*>* leaves : {&graph_.inputs(), &graph_.parameters(), &graph_.constants()}) {
+      if (std::find(leaves->begin(), leaves->end(), value) != leaves->end()) return true;
+    }
+    return std::any_of(graph_.nodes().begin(), graph_.nodes().end(), [&](const auto& node) {
+      return std::find(node->results.begin(), node->results.end(), value) != node->results.end();
+    });
   }
 
   // Holds for every value, when its definition is reached.
@@ -125,12 +134,13 @@ class GraphVerifier {
 
   absl::Status CheckNode(const Node& node) {
     std::vector<TensorType> operands;
+    operands.reserve(node.operands.size());
     for (size_t i = 0; i < node.operands.size(); ++i) {
       const Value* operand = node.operands[i];
-      if (!owned_.contains(operand)) {
-        return absl::InvalidArgumentError(absl::StrCat("operand ", i, " is no value of this graph"));
-      }
       if (!defined_.contains(operand)) {
+        if (!Owns(operand)) {
+          return absl::InvalidArgumentError(absl::StrCat("operand ", i, " is no value of this graph"));
+        }
         return absl::InvalidArgumentError(absl::StrCat(ValueName(*operand), " is read above its definition"));
       }
       operands.push_back(operand->type);
@@ -139,7 +149,8 @@ class GraphVerifier {
       if (result->kind != Value::Kind::kResult || result->producer != &node) {
         return absl::InvalidArgumentError(absl::StrCat(ValueName(*result), " does not name this node its producer"));
       }
-      RETURN_IF_ERROR(Annotate(Define(*result), ValueName(*result)));
+      const absl::Status status = Define(*result);
+      if (!status.ok()) return Annotate(status, ValueName(*result));
     }
     if (node.info.stage && (node.info.stage->value() < 0 || node.info.stage->value() >= module_.config.stages)) {
       return absl::InvalidArgumentError(absl::StrCat("stage ", node.info.stage->value(), " is not one of the ",
@@ -261,7 +272,6 @@ class GraphVerifier {
 
   const Module& module_;
   const Graph& graph_;
-  absl::flat_hash_set<const Value*> owned_;
   absl::flat_hash_set<const Value*> defined_;
 };
 

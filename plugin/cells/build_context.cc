@@ -1,5 +1,6 @@
 #include "plugin/cells/build_context.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -57,7 +58,16 @@ std::vector<Var> BuildContext::Call(Cell& cell, const std::vector<Var>& inputs) 
         "a cell is called that is no child of any cell of the network; add it with AddCell in a constructor"))};
   }
   cells_.push_back(*path);
+  const bool becomes_call = cell.lazy_inline() && !in_lazy_inline_;
+  in_lazy_inline_ |= becomes_call;
+  const size_t begin = graph_.nodes().size();
   std::vector<Var> outputs = cell.Construct(inputs);
+  if (becomes_call) {
+    in_lazy_inline_ = false;
+    const bool can = std::all_of(graph_.nodes().begin() + static_cast<std::ptrdiff_t>(begin), graph_.nodes().end(),
+                                 [](const auto& node) { return CanStandInABlock(*node); });
+    if (can && graph_.nodes().size() > begin) lazy_inline_.push_back({{{begin, graph_.nodes().size(), *path}}});
+  }
   for (size_t i = 0; i < outputs.size() && status_.ok(); ++i) {
     if (!outputs[i].has_value()) Refuse(absl::InvalidArgumentError(absl::StrCat("result ", i, " has no value")));
   }

@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "passes/ir/graph.h"
+#include "passes/outline.h"
 #include "plugin/cells/cell_tree.h"
 
 namespace pipeloom {
@@ -48,6 +49,8 @@ class BuildContext {
 
   const BuildPurpose& purpose() const { return purpose_; }
   const absl::Status& status() const { return status_; }
+  // The nodes of each use of a cell that is to stay a call (Cell::SetLazyInline), the outermost only.
+  const std::vector<Region>& lazy_inline() const { return lazy_inline_; }
 
  private:
   Var Handle(Value* value);
@@ -61,6 +64,8 @@ class BuildContext {
   Value* step_ = nullptr;
   absl::flat_hash_map<std::string, int> sites_;  // of each cell so far
   absl::Status status_;
+  std::vector<Region> lazy_inline_;
+  bool in_lazy_inline_ = false;
 };
 
 }  // namespace pipeloom

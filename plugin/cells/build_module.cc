@@ -77,6 +77,7 @@ absl::StatusOr<Module> BuildModule(const Network& network, const CellTree& tree,
     if (output.value()->kind != Value::Kind::kResult) output = context.Emit("copy", {output}, {});
   }
   for (const Var& output : outputs) graph->outputs.push_back({output.value(), network.reduce});
+  OutlineRegions(module, *graph, context.lazy_inline(), /*fewest_calls=*/1);
   module.graphs.push_back(std::move(graph));
   return module;
 }
@@ -154,14 +155,19 @@ std::vector<std::string> PrintsWithoutStage(const Module& module) {
   const PipelineConfig& config = module.config;
   std::vector<std::string> cells;
   if (config.stages == 1 || config.deal_cells) return cells;
-  for (const auto& node : module.graphs[0]->nodes()) {
-    const std::string& cell = node->info.cell;
-    const bool has_stage =
-        std::any_of(config.stage_of_cell.begin(), config.stage_of_cell.end(), [&](const auto& entry) {
-          return entry.first.empty() || absl::StartsWith(absl::StrCat(cell, "."), absl::StrCat(entry.first, "."));
-        });
+  const auto has_stage = [&](const std::string& cell) {
+    return std::any_of(config.stage_of_cell.begin(), config.stage_of_cell.end(), [&](const auto& entry) {
+      return entry.first.empty() || absl::StartsWith(absl::StrCat(cell, "."), absl::StrCat(entry.first, "."));
+    });
+  };
+  const auto add = [&](const Node& node, const std::string& cell) {
     const bool known = std::find(cells.begin(), cells.end(), cell) != cells.end();
-    if (node->op == "print" && !has_stage && !known) cells.push_back(cell);
+    if (node.op == "print" && !known && !has_stage(cell)) cells.push_back(cell);
+  };
+  for (const auto& node : module.graphs[0]->nodes()) {
+    add(*node, node->info.cell);
+    if (node->op != kCall) continue;
+    for (const auto& inner : BodyOf(module, *node)->nodes()) add(*inner, CellInCall(*node, inner->info.cell));
   }
   return cells;
 }

@@ -42,6 +42,10 @@ class Cell {
   // As MindSpore's attribute pipeline_stage: the stage of this cell and of all in it that have none of their own.
   void SetPipelineStage(int stage) { pipeline_stage_ = stage; }
   std::optional<int> pipeline_stage() const { return pipeline_stage_; }
+  // As MindSpore's decorator lazy_inline: each use of the cell stays a call of one body through the passes. Cells that
+  // are repeated side by side do so without being asked to; in a cell that does, others have no say.
+  void SetLazyInline() { lazy_inline_ = true; }
+  bool lazy_inline() const { return lazy_inline_; }
   // These reach all parameters of this cell and of the cells in it; the seed reaches the cells too, for what they draw.
   void SetRequiresGrad(bool requires_grad);
   void SetSeed(uint64_t seed);
@@ -98,6 +102,7 @@ class Cell {
   bool auto_prefix_ = true;
   std::optional<int> pipeline_stage_;
   uint64_t seed_ = 0;
+  bool lazy_inline_ = false;
   std::vector<Child> children_;
   std::deque<NamedParameter> parameters_;  // a deque keeps references when it grows
 };

@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "kernels/base/elements.h"
 #include "kernels/base/status_macros.h"
 
@@ -12,6 +15,17 @@ Tensor MakeConstant(const ConstantRef& constant) {
   Tensor tensor(constant.type);
   StoreElements(constant.elements, tensor.view());
   return tensor;
+}
+
+// Equal for equal specs only.
+std::string KeyOf(const KernelSpec& spec) {
+  std::string key = absl::StrCat(spec.op, AttributesToString(spec.attributes), spec.threads);
+  for (const auto* types : {&spec.inputs, &spec.outputs}) {
+    key += '>';
+    for (const TensorType& type : *types)
+      absl::StrAppend(&key, Info(type.dtype).name, "[", absl::StrJoin(type.shape, ","), "]");
+  }
+  return key;
 }
 
 // Fills one BoundProgram. The table of addresses is laid out first: inputs, parameters, constants, channels, then the
@@ -135,19 +149,23 @@ class Binder {
     for (const OperandRef& operand : launch.operands) bound.operands.push_back(BindOperand(operand, chunk));
     if (bound.operands.size() > bound_->kernel_operands.size()) bound_->kernel_operands.resize(bound.operands.size());
     if (launch.kind == Launch::Kind::kKernel || launch.kind == Launch::Kind::kAccumulate) {
-      ASSIGN_OR_RETURN(bound.kernel, MakeKernel(launch.spec, launch.place));
+      ASSIGN_OR_RETURN(bound.kernel, FindOrMakeKernel(launch.spec, launch.place));
     }
     if (launch.tail) {
-      ASSIGN_OR_RETURN(bound.tail, MakeKernel(*launch.tail, launch.place));
+      ASSIGN_OR_RETURN(bound.tail, FindOrMakeKernel(*launch.tail, launch.place));
     }
     return bound;
   }
 
-  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const KernelSpec& spec, const std::string& place) {
+  // A kernel holds no data between runs, so that all launches of one spec share one.
+  absl::StatusOr<Kernel*> FindOrMakeKernel(const KernelSpec& spec, const std::string& place) {
+    Kernel*& known = kernel_of_spec_[KeyOf(spec)];
+    if (known != nullptr) return known;
     absl::StatusOr<std::unique_ptr<Kernel>> kernel = registry_.Create("cpu", spec);
     if (!kernel.ok()) return Annotate(kernel.status(), place);
     scratch_bytes_ = std::max(scratch_bytes_, (*kernel)->scratch_bytes());
-    return kernel;
+    bound_->kernels.push_back(*std::move(kernel));
+    return known = bound_->kernels.back().get();
   }
 
   BoundOperand BindOperand(const OperandRef& ref, int chunk) const {
@@ -184,6 +202,7 @@ class Binder {
   size_t first_channel_ = 0;
   std::vector<size_t> first_buffer_;  // by chunk
   size_t scratch_bytes_ = 0;
+  absl::flat_hash_map<std::string, Kernel*> kernel_of_spec_;
 };
 
 }  // namespace

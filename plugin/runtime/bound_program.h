@@ -33,8 +33,8 @@ struct BoundLaunch {
   Launch::Kind kind = Launch::Kind::kKernel;
   int group = 1;
   int64_t bytes = 0;
-  std::unique_ptr<Kernel> kernel;
-  std::unique_ptr<Kernel> tail;
+  Kernel* kernel = nullptr;
+  Kernel* tail = nullptr;
   std::vector<BoundOperand> operands;
   int channel = -1;
   std::string place;
@@ -65,7 +65,8 @@ struct BoundProgram {
     for (size_t i = 0; i < inputs.size(); ++i) addresses[i] = static_cast<char*>(inputs[i].data);
   }
 
-  std::vector<Buffer> buffers;  // of all chunks
+  std::vector<std::unique_ptr<Kernel>> kernels;  // one for all launches of a spec
+  std::vector<Buffer> buffers;                   // of all chunks
   std::vector<Tensor> constants;
   std::vector<char*> addresses;  // of the step's inputs first; never grows after Bind
   std::vector<BoundChannel> channels;

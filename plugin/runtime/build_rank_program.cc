@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/base/status_macros.h"
 #include "passes/chunk_values.h"
@@ -34,9 +35,17 @@ class ChunkBuilder {
     AddChannels();
     for (const auto& graph : module_.graphs) {
       if (graph->chunk != chunk_) continue;
+      for (const auto& node : graph->nodes()) NoteBuffers(*node);
+    }
+    first_frame_buffer_ = static_cast<int>(program_.chunks.back().buffers.size());
+    for (const auto& graph : module_.graphs) {
+      if (graph->chunk != chunk_) continue;
       for (const auto& node : graph->nodes()) {
-        NoteBuffers(*node);
-        AddNode(*graph, *node);
+        if (node->op == kCall) {
+          AddCall(*graph, *node);
+        } else {
+          AddNode(*graph, *node);
+        }
       }
     }
   }
@@ -88,22 +97,56 @@ class ChunkBuilder {
     program_.channels.push_back(std::move(channel));
   }
 
-  void NoteBuffers(const Node& node) {
+  void NoteBuffers(const Node& node, int first = 0) {
     std::vector<int64_t>& buffers = program_.chunks.back().buffers;
     for (const Value* result : node.results) {
       if (!result->placement || result->placement->space != Placement::Space::kBuffer) continue;
-      const auto index = static_cast<size_t>(result->placement->index);
+      const auto index = static_cast<size_t>(first + result->placement->index);
       if (buffers.size() <= index) buffers.resize(index + 1, 0);
       buffers[index] = std::max(buffers[index], result->type.bytes() * result->placement->slots);
     }
+  }
+
+  // The launches of a call are those of its body, on the call's operands and results and on the chunk's one frame.
+  void AddCall(const Graph& graph, const Node& call) {
+    const Graph& body = *BodyOf(module_, call);
+    if (framed_.insert(&body).second) {
+      for (const auto& node : body.nodes()) NoteBuffers(*node, first_frame_buffer_);
+    }
+    in_call_.clear();
+    size_t operand = 0;
+    for (const Value* input : body.inputs()) in_call_.emplace(input, Ref(call.operands[operand++]));
+    for (const Value* parameter : body.parameters()) in_call_.emplace(parameter, Ref(call.operands[operand++]));
+    for (size_t i = 0; i < call.results.size(); ++i) in_call_.emplace(body.outputs[i].value, Ref(call.results[i]));
+    for (const auto& node : body.nodes()) {
+      if (IsView(*node)) continue;
+      Launch launch;
+      launch.group = Group(*node);
+      launch.place = Place(*node, CellInCall(call, node->info.cell));
+      FillKernel(*node, &launch, [this](const Value* value) { return RefInCall(value); });
+      program_.chunks.back().launches[static_cast<size_t>(*graph.part)].push_back(std::move(launch));
+    }
+  }
+
+  OperandRef RefInCall(const Value* value) {
+    while (value->producer != nullptr && IsView(*value->producer)) value = value->producer->operands[0];
+    if (const auto known = in_call_.find(value); known != in_call_.end()) return known->second;
+    OperandRef ref = Ref(value);
+    if (ref.space == OperandRef::Space::kBuffer) ref.index += first_frame_buffer_;
+    in_call_.emplace(value, ref);
+    return ref;
+  }
+
+  static std::string Place(const Node& node, const std::string& cell) {
+    return absl::StrCat(cell.empty() ? "" : "cell ", cell, cell.empty() ? "" : ", ", node.op,
+                        node.results.empty() ? "" : " %", node.results.empty() ? "" : node.results[0]->name);
   }
 
   void AddNode(const Graph& graph, const Node& node) {
     if (IsView(node)) return;
     Launch launch;
     launch.group = Group(node);
-    launch.place = absl::StrCat(node.info.cell.empty() ? "" : absl::StrCat("cell ", node.info.cell, ", "), node.op,
-                                node.results.empty() ? "" : absl::StrCat(" %", node.results[0]->name));
+    launch.place = Place(node, node.info.cell);
     if (node.op == "step_output") {
       const auto index = static_cast<int>(GetInt(node.attributes, "index", 0));
       program_.outputs.push_back({index, node.operands[0]->type, chunk_, Ref(node.operands[0])});
@@ -115,11 +158,8 @@ class ChunkBuilder {
       launch.channel = channel_index_.at(Number(node));
     } else if (node.op == "grad_accumulate" || node.op == "micro_batch_merge") {
       FillMerge(node, &launch);
-    } else if (node.op == "micro_batch_index") {
-      launch.kind = Launch::Kind::kMicroBatch;
-      launch.operands = {Ref(node.results[0])};
     } else {
-      FillKernel(node, &launch);
+      FillKernel(node, &launch, [this](const Value* value) { return Ref(value); });
     }
     program_.chunks.back().launches[static_cast<size_t>(*graph.part)].push_back(std::move(launch));
   }
@@ -136,19 +176,25 @@ class ChunkBuilder {
     launch->spec = {"grad_accumulate", {node.operands[0]->type}, {node.results[0]->type}, {}, program_.threads};
   }
 
-  void FillKernel(const Node& node, Launch* launch) {
+  template <typename RefOf>
+  void FillKernel(const Node& node, Launch* launch, RefOf ref_of) {
+    if (node.op == "micro_batch_index") {
+      launch->kind = Launch::Kind::kMicroBatch;
+      launch->operands = {ref_of(node.results[0])};
+      return;
+    }
     launch->spec = {node.op, {}, {}, node.attributes, program_.threads};
     launch->group = std::min(launch->group, micro_batches_);
     const OpDef* op = FindOp(node.op);
     const bool reads_whole_step = op != nullptr && op->traits.whole_step;
     for (const Value* operand : node.operands) {
       launch->spec.inputs.push_back(operand->type);
-      launch->operands.push_back(Ref(operand));
+      launch->operands.push_back(ref_of(operand));
       if (reads_whole_step) launch->operands.back().stride = 0;
     }
     for (const Value* result : node.results) {
       launch->spec.outputs.push_back(result->type);
-      launch->operands.push_back(Ref(result));
+      launch->operands.push_back(ref_of(result));
       launch->operands.back().per_group = true;
     }
     if (launch->group == 1) return;
@@ -182,8 +228,7 @@ class ChunkBuilder {
         return ref;
       case Value::Kind::kConstant:
         ref.space = OperandRef::Space::kConstant;
-        ref.index = static_cast<int>(program_.constants.size());
-        program_.constants.push_back({root->type, root->elements});
+        ref.index = ConstantIndex(*root);
         return ref;
       default:
         break;
@@ -201,6 +246,12 @@ class ChunkBuilder {
     return ref;
   }
 
+  int ConstantIndex(const Value& constant) {
+    const auto [entry, added] = constant_index_.emplace(&constant, static_cast<int>(program_.constants.size()));
+    if (added) program_.constants.push_back({constant.type, constant.elements});
+    return entry->second;
+  }
+
   int ParameterIndex(const Value& parameter) {
     const auto [entry, added] =
         parameter_index_->emplace(parameter.parameter, static_cast<int>(program_.parameters.size()));
@@ -215,7 +266,11 @@ class ChunkBuilder {
   const ChunkValues values_;
   RankProgram& program_;
   const int micro_batches_;
+  int first_frame_buffer_ = 0;  // of the frame that all calls of the chunk use
+  absl::flat_hash_set<const Graph*> framed_;
+  absl::flat_hash_map<const Value*, OperandRef> in_call_;  // of the call at hand, by value of its body
   absl::flat_hash_map<std::string, int>* parameter_index_;
+  absl::flat_hash_map<const Value*, int> constant_index_;
   absl::flat_hash_map<int64_t, int> channel_index_;  // by number in the module
 };
 

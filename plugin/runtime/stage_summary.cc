@@ -1,6 +1,7 @@
 #include "plugin/runtime/stage_summary.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
@@ -9,21 +10,43 @@
 #include "passes/ir/op_table.h"
 
 namespace pipeloom {
+namespace {
+
+// The cells of the node, or of those in the block that it calls.
+std::vector<std::string> CellsOf(const Module& module, const Node& node) {
+  if (node.op != kCall) return {node.info.cell};
+  std::vector<std::string> cells;
+  absl::flat_hash_set<absl::string_view> known;
+  for (const auto& inner : BodyOf(module, node)->nodes()) {
+    if (known.insert(inner->info.cell).second) cells.push_back(CellInCall(node, inner->info.cell));
+  }
+  return cells;
+}
+
+int64_t Flops(const Module& module, const Node& node) {
+  if (node.op != kCall) return NodeFlops(node);
+  int64_t flops = 0;
+  for (const auto& inner : BodyOf(module, node)->nodes()) flops += NodeFlops(*inner);
+  return flops;
+}
+
+}  // namespace
 
 std::vector<StageSummary> SummarizeStages(const Module& module) {
   std::vector<StageSummary> stages(static_cast<size_t>(module.config.stages));
   for (size_t i = 0; i < stages.size(); ++i) stages[i].stage = StageId(static_cast<int>(i));
-  std::vector<absl::flat_hash_set<absl::string_view>> listed_of(stages.size());
+  std::vector<absl::flat_hash_set<std::string>> listed_of(stages.size());
   for (const auto& graph : module.graphs) {
     const auto number = static_cast<size_t>(module.config.StageOf(*graph->chunk).value());
     StageSummary& stage = stages[number];
-    absl::flat_hash_set<absl::string_view>& listed = listed_of[number];
+    absl::flat_hash_set<std::string>& listed = listed_of[number];
     for (const auto& node : graph->nodes()) {
-      const std::string& cell = node->info.cell;
-      if (node->info.phase == Phase::kForward && !cell.empty() && listed.insert(cell).second) {
-        stage.cells.push_back(cell);
+      if (node->info.phase == Phase::kForward) {
+        for (std::string& cell : CellsOf(module, *node)) {
+          if (!cell.empty() && listed.insert(cell).second) stage.cells.push_back(std::move(cell));
+        }
       }
-      if (node->info.rate == Rate::kMicro) stage.flops += NodeFlops(*node);
+      if (node->info.rate == Rate::kMicro) stage.flops += Flops(module, *node);
     }
     if (graph->part != Part::kForward) continue;
     for (const Value* parameter : graph->parameters()) {

@@ -46,6 +46,44 @@ TEST(GraphText, Dense) {
 )");
 }
 
+// Two uses of one cell, which is to stay a call.
+class Twice : public Cell {
+ public:
+  Twice() : dense_(AddCell<Dense>("dense", 4, 4)) { dense_.SetLazyInline(); }
+
+ protected:
+  Var Construct(Var x) override { return dense_(ops::Relu(dense_(x))); }
+
+ private:
+  Dense& dense_;
+};
+
+TEST(GraphText, LazyInlineMakesCalls) {
+  const PipelineCellInference pipeline(std::make_shared<Twice>(), 1);
+  const absl::StatusOr<CellTree> tree = CellTree::Of(*pipeline.network);
+  ASSERT_TRUE(tree.ok()) << tree.status();
+  const absl::StatusOr<Module> module = BuildInferenceModule(pipeline, *tree, {{kF32, {2, 4}}}, {});
+  ASSERT_TRUE(module.ok()) << module.status();
+  EXPECT_EQ(Verify(*module), absl::OkStatus());
+  EXPECT_EQ(Print(*module), R"(pipeline {micro_batches=1, schedule="forward", stages=1, threads=1}
+
+block @dense(%input0: f32[2,4]) -> (%add) {
+  %weight = param "weight" {trainable=false} : f32[4,4]
+  %bias = param "bias" {trainable=false} : f32[4]
+  %matmul = matmul(%input0, %weight) {transpose_b} : f32[2,4]  // forward
+  %add = add(%matmul, %bias) : f32[2,4]  // forward
+}
+
+graph @step(%input0: f32[2,4] {batch_axis=0}) -> (%add.1 {reduce="concat"}) {
+  %dense.weight = param "dense.weight" {trainable=false} : f32[4,4]
+  %dense.bias = param "dense.bias" {trainable=false} : f32[4]
+  %add = call(%input0, %dense.weight, %dense.bias) {block="dense"} : f32[2,4]  // dense, forward
+  %relu = relu(%add) : f32[2,4]  // forward
+  %add.1 = call(%relu, %dense.weight, %dense.bias) {block="dense"} : f32[2,4]  // dense, forward
+}
+)");
+}
+
 TEST(GraphText, DenseWithoutBiasOnThreeAxes) {
   DenseOptions options;
   options.has_bias = false;

@@ -70,6 +70,11 @@ Module BuildModule(const Network& network, int batch, const Layout& layout) {
     const int stage = layout.stage_of_cell.empty() ? spread : layout.stage_of_cell[at];
     module.config.stage_of_cell.push_back({network.cells[at], StageId(stage)});
   }
+  if (!layout.outlined) {
+    // A node that already has a stage is taken as it is.
+    PIPELOOM_CHECK(layout.stages == 1, "one stage, not ", layout.stages);
+    for (const auto& node : module.graphs[0]->nodes()) node->info.stage = StageId(0);
+  }
   return module;
 }
 

@@ -18,6 +18,7 @@ struct Layout {
   std::string schedule = "1f1b";
   int micro_batches = 1;
   std::vector<int> stage_of_cell = {};  // of each of the cells; empty: equal shares, or in turn where interleaved
+  bool outlined = true;                 // false: repeated cells make no blocks; for one stage
 };
 
 // What came of a few steps of training.
