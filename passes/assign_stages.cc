@@ -221,8 +221,18 @@ class Assigner {
       for (const Value* result : node.results) {
         for (const Use& use : UsesOf(uses_, result)) chunk = chunk_of_.at(use.node);
       }
+      // What gives out a gradient stands above its writer, and goes there.
+      if (!chunk && node.op == "step_output") chunk = ChunkOfReaders(*node.operands[0]);
       chunk_of_[&node] = chunk.value_or(ChunkId(0));
     }
+  }
+
+  std::optional<ChunkId> ChunkOfReaders(const Value& value) const {
+    std::optional<ChunkId> chunk;
+    for (const Use& use : UsesOf(uses_, &value)) {
+      if (use.node->info.phase == Phase::kUpdate && !chunk) chunk = FindChunk(use.node);
+    }
+    return chunk;
   }
 
   int ChunksPerRank() const {

@@ -54,6 +54,30 @@ absl::Status SeedLoss(const Output& loss, int micro_batches, const ValueSet& act
   return absl::OkStatus();
 }
 
+// A node that gives out the gradient of `parameter` where the graph has it among its outputs.
+absl::Status GiveOut(const Value* parameter, Value* gradient, const NodeInfo& info, Graph& graph) {
+  for (size_t i = 0; i < graph.outputs.size(); ++i) {
+    if (graph.outputs[i].value != parameter || graph.outputs[i].reduce != kGradientOutput) continue;
+    RETURN_IF_ERROR(graph.AddNode("step_output", {gradient}, {{"index", static_cast<int64_t>(i)}}, info).status());
+  }
+  return absl::OkStatus();
+}
+
+// The same, of zeros, for parameters that the loss does not depend on; then no gradient is an output any more.
+absl::Status GiveOutZeros(const ReverseSweep& sweep, Graph& graph) {
+  GraphBuilder builder(graph, {"", {}, Phase::kUpdate, Rate::kStep});
+  for (const Output& output : graph.outputs) {
+    if (output.reduce != kGradientOutput || !sweep.ContributionsTo(output.value).empty()) continue;
+    const Shape& shape = output.value->type.shape;
+    Value* zeros = builder.Emit("broadcast_to", {builder.Scalar(0)},
+                                {{"shape", std::vector<int64_t>(shape.begin(), shape.end())}});
+    RETURN_IF_ERROR(GiveOut(output.value, zeros, builder.info(), graph));
+  }
+  const auto is_gradient = [](const Output& output) { return output.reduce == kGradientOutput; };
+  graph.outputs.erase(std::remove_if(graph.outputs.begin(), graph.outputs.end(), is_gradient), graph.outputs.end());
+  return absl::OkStatus();
+}
+
 // Adds the update nodes, in the order of the parameters.
 absl::Status AddUpdates(Graph& graph, const ReverseSweep& sweep) {
   const UpdateRule rule = *graph.update;
@@ -64,6 +88,7 @@ absl::Status AddUpdates(Graph& graph, const ReverseSweep& sweep) {
     NodeInfo info{sweep.FirstUseCell(parameter), {}, Phase::kUpdate, Rate::kStep};
     GraphBuilder builder(graph, info);
     std::vector<Value*> operands = {parameter, ReverseSweep::SumInProgramOrder(builder, uses, parameter)};
+    RETURN_IF_ERROR(GiveOut(parameter, operands[1], info, graph));
     for (const UpdateState& state : UpdateStates(rule.op, rule.attributes)) {
       const TensorType type = state.scalar ? TensorType{DType::kFloat32, {}} : parameter->type;
       const std::string name = absl::StrCat(state.prefix, ".", parameter->parameter);
@@ -77,7 +102,7 @@ absl::Status AddUpdates(Graph& graph, const ReverseSweep& sweep) {
     RETURN_IF_ERROR(graph.AddNode(rule.op, std::move(operands), rule.attributes, info).status());
   }
   graph.update.reset();
-  return absl::OkStatus();
+  return GiveOutZeros(sweep, graph);
 }
 
 absl::Status AddBackward(Module& module, Graph& graph) {
@@ -92,6 +117,16 @@ absl::Status AddBackward(Module& module, Graph& graph) {
   RETURN_IF_ERROR(SeedLoss(*loss, module.config.micro_batches, active, graph, sweep));
   RETURN_IF_ERROR(sweep.Run());
   return AddUpdates(graph, sweep);
+}
+
+absl::Status CheckNoGradientIsAskedFor(const Graph& graph) {
+  for (const Output& output : graph.outputs) {
+    if (output.reduce != kGradientOutput) continue;
+    return absl::InvalidArgumentError(absl::StrCat("graph @", graph.name(), " gives out the gradient of parameter ",
+                                                   output.value->parameter,
+                                                   ", but has no update rule; gradients are made for one"));
+  }
+  return absl::OkStatus();
 }
 
 // The operands through which a call's results on the way read.
@@ -121,7 +156,10 @@ void AddOperandsOnTheWay(const Module& module, const Node& node, ValueSet& on_th
 absl::StatusOr<bool> Differentiate::Run(Module& module) const {
   bool changed = false;
   for (auto& graph : module.graphs) {
-    if (!graph->update) continue;
+    if (!graph->update) {
+      RETURN_IF_ERROR(CheckNoGradientIsAskedFor(*graph));
+      continue;
+    }
     RETURN_IF_ERROR(AddBackward(module, *graph));
     changed = true;
   }

@@ -16,7 +16,8 @@ namespace pipeloom {
 //
 // The seed is d(returned loss)/d(loss of a micro-batch): 1 for a sum over micro-batches, 1/M for a mean. All sums are
 // binary nodes made here, in program order of the uses: those of an activation run once a micro-batch, those of a
-// parameter's uses once a step, so that gradients accumulate per use.
+// parameter's uses once a step, so that gradients accumulate per use. A gradient that is an output of the graph gets a
+// step_output node beside its update; it is zero where the loss does not depend on the parameter.
 class Differentiate : public Pass {
  public:
   absl::string_view name() const override { return "differentiate"; }

@@ -85,9 +85,13 @@ struct Node {
   NodeInfo info;
 };
 
+// The `reduce` of an output that stands for a gradient.
+inline constexpr absl::string_view kGradientOutput = "gradient";
+
 // A result of the graph. Those of the step graph say in `reduce` how the values of the micro-batches make one: "sum",
-// "mean" or "concat" (along axis 0), and are numbered by `index` wherever the graph is split. An output with an empty
-// `reduce` joins graphs by its name.
+// "mean" or "concat" (along axis 0), and are numbered by `index` wherever the graph is split. A trainable parameter
+// with "gradient", after all others, stands for its gradient. An output with an empty `reduce` joins graphs by its
+// name.
 struct Output {
   Value* value = nullptr;
   std::string reduce;

@@ -87,7 +87,15 @@ class GraphVerifier {
       const std::string& cell = node->info.cell;
       return Annotate(status, absl::StrCat(Text(*node), cell.empty() ? "" : absl::StrCat(" (cell '", cell, "')")));
     }
-    for (const Output& output : graph_.outputs) RETURN_IF_ERROR(CheckOutput(output));
+    bool after_gradient = false;
+    for (const Output& output : graph_.outputs) {
+      RETURN_IF_ERROR(CheckOutput(output));
+      if (after_gradient && output.reduce != kGradientOutput) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("output ", ValueName(*output.value), " stands after a gradient; give gradients out last"));
+      }
+      after_gradient = output.reduce == kGradientOutput;
+    }
     return graph_.update ? CheckUpdateRule(*graph_.update) : absl::OkStatus();
   }
 
@@ -245,14 +253,24 @@ class GraphVerifier {
       return absl::InvalidArgumentError(
           absl::StrCat("output ", ValueName(*output.value), " of a split graph is made by none of its nodes"));
     }
+    if (output.reduce == kGradientOutput) return CheckGradientOutput(output);
     constexpr absl::string_view kReductions[] = {"", "sum", "mean", "concat"};
     if (std::find(std::begin(kReductions), std::end(kReductions), output.reduce) == std::end(kReductions)) {
       return absl::InvalidArgumentError(absl::StrCat("output ", ValueName(*output.value), " has reduce=\"",
-                                                     output.reduce, "\"; choose one of sum, mean, concat"));
+                                                     output.reduce, "\"; choose one of sum, mean, concat, gradient"));
     }
     if (output.index >= 0) return absl::OkStatus();
     return absl::InvalidArgumentError(
         absl::StrCat("output ", ValueName(*output.value), " has index ", output.index, "; give 0 or more"));
+  }
+
+  static absl::Status CheckGradientOutput(const Output& output) {
+    const Value& value = *output.value;
+    if (value.kind == Value::Kind::kParameter && value.trainable && Info(value.type.dtype).floating) {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(absl::StrCat("output ", ValueName(value), " has reduce=\"gradient\"; only a",
+                                                   " trainable parameter of floats has a gradient to give out"));
   }
 
   // A rule fits if its attributes fit a node that updates a scalar, with one of the op's numbers of operands.

@@ -20,6 +20,20 @@ std::vector<TensorType> TypesOf(absl::Span<const TensorView> views) {
   return types;
 }
 
+std::vector<Tensor> NewTensors(const std::vector<TensorType>& types) {
+  std::vector<Tensor> tensors;
+  tensors.reserve(types.size());
+  for (const TensorType& type : types) tensors.emplace_back(type);
+  return tensors;
+}
+
+std::vector<TensorView> ViewsOf(std::vector<Tensor>& tensors) {
+  std::vector<TensorView> views;
+  views.reserve(tensors.size());
+  for (Tensor& tensor : tensors) views.push_back(tensor.view());
+  return views;
+}
+
 std::vector<std::string> ParameterNames(const CellTree& tree) {
   std::vector<std::string> names;
   for (const CellTree::NamedParameter& named : tree.parameters()) names.push_back(named.name);
@@ -122,13 +136,27 @@ const Trainer::Loaded* Trainer::Find(const Programs& programs, absl::Span<const 
   return nullptr;
 }
 
-absl::StatusOr<const Trainer::Loaded*> Trainer::LoadStep(absl::Span<const TensorView> inputs) {
-  if (const Loaded* loaded = Find(step_programs_, inputs); loaded != nullptr) return loaded;
+absl::StatusOr<Module> Trainer::TrainingModule(absl::Span<const TensorView> inputs) const {
   if (!optimizer_.has_value()) {
     return absl::FailedPreconditionError(
         "a PipelineCellInference only predicts; to train, give Create a Pipeline with a loss, and an optimizer");
   }
-  return Load(BuildTrainingModule(pipeline_, tree_, *optimizer_, TypesOf(inputs), Config()), step_programs_);
+  return BuildTrainingModule(pipeline_, tree_, *optimizer_, TypesOf(inputs), Config());
+}
+
+absl::StatusOr<const Trainer::Loaded*> Trainer::LoadStep(absl::Span<const TensorView> inputs) {
+  if (const Loaded* loaded = Find(step_programs_, inputs); loaded != nullptr) return loaded;
+  return Load(TrainingModule(inputs), step_programs_);
+}
+
+absl::StatusOr<const Trainer::Loaded*> Trainer::LoadStepWithGradients(absl::Span<const TensorView> inputs) {
+  if (const Loaded* loaded = Find(gradient_programs_, inputs); loaded != nullptr) return loaded;
+  ASSIGN_OR_RETURN(Module module, TrainingModule(inputs));
+  Graph& graph = *module.graphs[0];
+  for (Value* parameter : graph.parameters()) {
+    if (parameter->trainable) graph.outputs.push_back({parameter, std::string(kGradientOutput)});
+  }
+  return Load(std::move(module), gradient_programs_);
 }
 
 absl::StatusOr<const Trainer::Loaded*> Trainer::LoadPredict(absl::Span<const TensorView> inputs) {
@@ -145,12 +173,18 @@ absl::StatusOr<const Trainer::Loaded*> Trainer::Load(absl::StatusOr<Module> modu
   const bool takes_step = !module->graphs[0]->inputs().back()->batch_axis.has_value();
   std::vector<std::string> parameters;
   for (const Value* parameter : module->graphs[0]->parameters()) parameters.push_back(parameter->parameter);
+  std::vector<std::string> gradients;
+  for (const Output& output : module->graphs[0]->outputs) {
+    if (output.reduce == kGradientOutput) gradients.push_back(output.value->parameter);
+  }
   const bool reports = session_->rank() == RankId(0);
   if (reports) WarnOfPrints(*module);
   CompileOptions compile_options;
   if (reports && !options_.dump_dir.empty()) {
-    compile_options.dump_dir =
-        absl::StrCat(options_.dump_dir, &programs == &step_programs_ ? "/step_" : "/predict_", programs.size());
+    const char* kind = &programs == &step_programs_       ? "/step_"
+                       : &programs == &gradient_programs_ ? "/step_with_gradients_"
+                                                          : "/predict_";
+    compile_options.dump_dir = absl::StrCat(options_.dump_dir, kind, programs.size());
   }
   const absl::StatusOr<CompiledProgram> compiled = Compile(*std::move(module), compile_options);
   if (!compiled.ok()) return session_->Refuse(compiled.status());
@@ -176,7 +210,8 @@ absl::StatusOr<const Trainer::Loaded*> Trainer::Load(absl::StatusOr<Module> modu
   }
   std::vector<TensorType> inputs = program.inputs;
   if (takes_step) inputs.pop_back();
-  return &programs.emplace_back(Loaded{std::move(inputs), session_->OutputTypes(number), number, takes_step});
+  return &programs.emplace_back(
+      Loaded{std::move(inputs), session_->OutputTypes(number), number, takes_step, std::move(gradients)});
 }
 
 void Trainer::WarnOfPrints(const Module& module) {
@@ -199,25 +234,38 @@ absl::StatusOr<Tensor> Trainer::ReadParameter(const std::string& name) const {
 absl::StatusOr<float> Trainer::Step(absl::Span<const TensorView> inputs) {
   ASSIGN_OR_RETURN(const Loaded* loaded, LoadStep(inputs));
   float loss = 0.0f;
-  if (loaded->takes_step) {
+  RETURN_IF_ERROR(RunStep(*loaded, inputs, {TensorView{&loss, loaded->outputs[0]}}));
+  return loss;
+}
+
+absl::StatusOr<float> Trainer::StepWithGradients(absl::Span<const TensorView> inputs, TensorMap* gradients) {
+  ASSIGN_OR_RETURN(const Loaded* loaded, LoadStepWithGradients(inputs));
+  std::vector<Tensor> outputs = NewTensors(loaded->outputs);
+  RETURN_IF_ERROR(RunStep(*loaded, inputs, ViewsOf(outputs)));
+  gradients->clear();
+  const size_t others = outputs.size() - loaded->gradients.size();
+  for (size_t i = 0; i < loaded->gradients.size(); ++i) {
+    gradients->emplace(loaded->gradients[i], std::move(outputs[others + i]));
+  }
+  return outputs[0].data<float>()[0];
+}
+
+absl::Status Trainer::RunStep(const Loaded& loaded, absl::Span<const TensorView> inputs,
+                              absl::Span<const TensorView> outputs) {
+  if (loaded.takes_step) {
     inputs_and_step_.assign(inputs.begin(), inputs.end());
     inputs_and_step_.push_back({&steps_, TensorType{DType::kInt64, {}}});
     inputs = inputs_and_step_;
   }
-  RETURN_IF_ERROR(session_->Run(loaded->number, inputs, {TensorView{&loss, loaded->outputs[0]}}));
+  RETURN_IF_ERROR(session_->Run(loaded.number, inputs, outputs));
   ++steps_;
-  return loss;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<Tensor>> Trainer::Predict(absl::Span<const TensorView> inputs) {
   ASSIGN_OR_RETURN(const Loaded* loaded, LoadPredict(inputs));
-  std::vector<Tensor> outputs;
-  std::vector<TensorView> views;
-  outputs.reserve(loaded->outputs.size());
-  views.reserve(loaded->outputs.size());
-  for (const TensorType& type : loaded->outputs) outputs.emplace_back(type);
-  for (Tensor& output : outputs) views.push_back(output.view());
-  RETURN_IF_ERROR(session_->Run(loaded->number, inputs, views));
+  std::vector<Tensor> outputs = NewTensors(loaded->outputs);
+  RETURN_IF_ERROR(session_->Run(loaded->number, inputs, ViewsOf(outputs)));
   return outputs;
 }
 

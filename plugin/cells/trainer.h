@@ -67,6 +67,10 @@ class Trainer {
 
   // One step of training; the loss before it. Session::Run says which errors there are and what they leave behind.
   absl::StatusOr<float> Step(absl::Span<const TensorView> inputs);
+  // The same, with the gradients of that loss, which the step has updated by: of all parameters of the optimizer that
+  // the network uses, by name; zero where the loss does not depend on one. A program of its own, compiled for types
+  // that are new. On processes a gradient is of size zero where an output of Predict would be.
+  absl::StatusOr<float> StepWithGradients(absl::Span<const TensorView> inputs, TensorMap* gradients);
   // The outputs of the network without its loss; of size zero on processes that do not have them, unless
   // `output_broadcast` is set.
   absl::StatusOr<std::vector<Tensor>> Predict(absl::Span<const TensorView> inputs);
@@ -91,14 +95,18 @@ class Trainer {
     std::vector<TensorType> inputs;
     std::vector<TensorType> outputs;  // as Run writes them here
     int number;
-    bool takes_step;  // has the number of steps as its last input
+    bool takes_step;                     // has the number of steps as its last input
+    std::vector<std::string> gradients;  // the parameters whose gradients are the last outputs
   };
   using Programs = std::deque<Loaded>;  // a deque keeps references when it grows
 
   PipelineConfig Config() const;
   static const Loaded* Find(const Programs& programs, absl::Span<const TensorView> inputs);
+  absl::StatusOr<Module> TrainingModule(absl::Span<const TensorView> inputs) const;
   absl::StatusOr<const Loaded*> LoadStep(absl::Span<const TensorView> inputs);
+  absl::StatusOr<const Loaded*> LoadStepWithGradients(absl::Span<const TensorView> inputs);
   absl::StatusOr<const Loaded*> LoadPredict(absl::Span<const TensorView> inputs);
+  absl::Status RunStep(const Loaded& loaded, absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs);
   absl::StatusOr<Tensor> ReadParameter(const std::string& name) const;
   void WarnOfPrints(const Module& module);  // once a cell
   absl::StatusOr<const Loaded*> Load(absl::StatusOr<Module> module, Programs& programs);
@@ -110,6 +118,7 @@ class Trainer {
   std::unique_ptr<Session> session_;
   std::vector<std::pair<std::string, StageId>> dealt_;  // stages of cells, once a program was compiled
   Programs step_programs_;
+  Programs gradient_programs_;  // steps that also give gradients out
   Programs predict_programs_;
   // The values of parameters that no program has used so far; the session has all others.
   TensorMap not_used_yet_;

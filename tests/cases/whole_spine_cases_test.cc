@@ -1,6 +1,7 @@
 // Faults that users of other pipelines met, of graphs, batches and schedules, as small cases with the right behaviour.
 // Expected numbers are worked out by hand from the formulas.
 
+#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <numeric>
@@ -156,6 +157,47 @@ TEST(WholeSpineCases, short_last_batch) {
   EXPECT_THAT(step(9, 1).status().message(),
               HasSubstr("batch 1 does not divide into 2 micro-batches; give a multiple of 2 or --micro_batches=1"));
   EXPECT_TRUE(step(0, 4).ok());  // the refusal spoilt nothing
+}
+
+// y = x w1 w2 with the targets 0, in the mean over 4 samples.
+TEST(WholeSpineCases, w_result_used_by_a_caller) {
+  DenseOptions one;
+  one.has_bias = false;
+  one.weight_init = Ones();
+  for (const int stages : {1, 2}) {
+    for (const int micro_batches : {1, 4}) {
+      auto net = std::make_shared<SequentialCell>();
+      net->Append<Dense>(1, 1, one).SetPipelineStage(0);
+      net->Append<Dense>(1, 1, one).SetPipelineStage(stages - 1);
+      const Pipeline pipeline(std::make_shared<WithLossCell>(net, std::make_shared<MSELoss>()), micro_batches);
+      TrainerOptions options;
+      options.stages = stages;
+      options.table = nullptr;
+      auto trainer = Trainer::Create(pipeline, SGD(net->TrainableParams(), 0.0625, 0.5), options);
+      ASSERT_TRUE(trainer.ok()) << trainer.status();
+      Tensor x(TensorType{DType::kFloat32, {4, 1}});
+      Tensor target(x.type());
+      std::iota(x.data<float>(), x.data<float>() + 4, 1.0f);
+      std::fill_n(target.data<float>(), 4, 0.0f);
+      // For both weights w: the loss is 7.5 w^4, and its gradient by each is the mean of 2 y x w, 15 w^3. The first
+      // step makes them 1 - 15 / 16.
+      TensorMap gradients;
+      for (const double w : {1.0, 0.0625}) {
+        const auto loss = (*trainer)->StepWithGradients({x.view(), target.view()}, &gradients);
+        ASSERT_TRUE(loss.ok()) << loss.status();
+        EXPECT_FLOAT_EQ(*loss, static_cast<float>(7.5 * std::pow(w, 4)));
+        ASSERT_EQ(gradients.size(), 2u);
+        for (const char* name : {"0.weight", "1.weight"}) {
+          EXPECT_FLOAT_EQ(gradients.at(name).data<float>()[0], static_cast<float>(15 * std::pow(w, 3))) << name;
+        }
+      }
+      // The update is that of Step: by the gradient and by half of the one before it.
+      const auto weights = (*trainer)->ReadParameters();
+      ASSERT_TRUE(weights.ok()) << weights.status();
+      EXPECT_FLOAT_EQ(weights->at("0.weight").data<float>()[0],
+                      static_cast<float>(0.0625 - 0.0625 * (15 * std::pow(0.0625, 3) + 0.5 * 15)));
+    }
+  }
 }
 
 // ----- values over stages

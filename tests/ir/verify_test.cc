@@ -137,7 +137,13 @@ TEST(Verify, OutputsAreOfTheGraph) {
 
 TEST(Verify, OutputsNameAReductionAndAnIndex) {
   EXPECT_EQ(ErrorOf("graph @g(%x: f32[]) -> (%x {reduce=\"max\"}) {}"),
-            "graph @g: output %x has reduce=\"max\"; choose one of sum, mean, concat");
+            "graph @g: output %x has reduce=\"max\"; choose one of sum, mean, concat, gradient");
+  EXPECT_EQ(ErrorOf("graph @g(%x: f32[]) -> (%x {reduce=\"gradient\"}) {}"),
+            "graph @g: output %x has reduce=\"gradient\"; only a trainable parameter of floats has a gradient to give "
+            "out");
+  EXPECT_EQ(ErrorOf("graph @g(%x: f32[]) -> (%w {reduce=\"gradient\"}, %x {reduce=\"sum\"}) {\n"
+                    "  %w = param \"w\" : f32[]\n}"),
+            "graph @g: output %x stands after a gradient; give gradients out last");
   EXPECT_EQ(ErrorOf("graph @g(%x: f32[]) -> (%x {index=-1}) {}"), "graph @g: output %x has index -1; give 0 or more");
 }
 

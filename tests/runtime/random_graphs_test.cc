@@ -27,7 +27,8 @@ class RandomGraphsTest : public testing::TestWithParam<int> {
  protected:
   RandomGraphsTest()
       : graph_(MakeRandomGraph(static_cast<uint64_t>(GetParam()))),
-        network_{graph_.text, graph_.cells, graph_.parameters} {}
+        network_{graph_.text, graph_.cells, graph_.parameters},
+        with_gradients_{graph_.text_with_gradients, graph_.cells, graph_.parameters} {}
 
   std::string Text() const {
     return absl::StrCat("seed ", GetParam(), ", ", graph_.micro_batches, " micro-batches of ", graph_.rows,
@@ -36,7 +37,7 @@ class RandomGraphsTest : public testing::TestWithParam<int> {
   }
 
   absl::StatusOr<Trained> Train(int stages, const std::string& schedule, std::vector<int> stage_of_cell) const {
-    return TrainPipelined(network_, graph_.rows * graph_.micro_batches, kSteps, graph_.classes,
+    return TrainPipelined(with_gradients_, graph_.rows * graph_.micro_batches, kSteps, graph_.classes,
                           {stages, schedule, graph_.micro_batches, std::move(stage_of_cell)});
   }
 
@@ -53,6 +54,7 @@ class RandomGraphsTest : public testing::TestWithParam<int> {
 
   const RandomGraph graph_;
   const Network network_;
+  const Network with_gradients_;
 };
 
 TEST_P(RandomGraphsTest, SameBitsOnSeveralRanks) {
@@ -83,7 +85,8 @@ void ExpectNear(const std::vector<float>& ours, const std::vector<float>& wanted
 
 TEST_P(RandomGraphsTest, NumbersOfPlainLoopsInDouble) {
   const Trained reference = TrainReference(network_, graph_.rows * graph_.micro_batches, kSteps, graph_.classes);
-  const auto ours = Train(2, "1f1b", {});
+  const auto ours = TrainPipelined(network_, graph_.rows * graph_.micro_batches, kSteps, graph_.classes,
+                                   {2, "1f1b", graph_.micro_batches});
   ASSERT_TRUE(ours.ok()) << ours.status() << "\n" << Text();
   SCOPED_TRACE(Text());
   ExpectNear(ours->losses, reference.losses, "losses");
@@ -102,6 +105,7 @@ std::set<std::string> Features(const Graph& graph, int stages) {
     for (const Value* written : WrittenOperands(*node)) updated.insert(written);
     if (node->info.phase != Phase::kForward) continue;
     const int reader = node->info.stage->value();
+    if (node->op == "gather") features.insert("an embedding");
     if (node->info.cell.empty()) features.insert("a node outside all cells");
     for (const Value* operand : node->operands) {
       if (operand->kind == Value::Kind::kParameter) {
@@ -114,8 +118,8 @@ std::set<std::string> Features(const Graph& graph, int stages) {
       if (reader > maker + 1) features.insert("a value that goes over a stage");
       if (operand->type.rank() == 0) features.insert("a term of the loss that travels");
       if (operand->type.rank() == 3) features.insert("a turned value that travels");
-      if (operand->type.dtype == DType::kInt32) {
-        features.insert("integers that travel");
+      if (!Info(operand->type.dtype).floating) {
+        features.insert(absl::StrCat("values of ", Info(operand->type.dtype).name, " that travel"));
       } else if (graph.Find(absl::StrCat("d.", operand->name)) == nullptr) {
         features.insert("floats that travel and have no gradient");
       }
@@ -149,7 +153,7 @@ TEST(RandomGraphTest, HasWhatItIsFor) {
     for (const std::string& feature : Features(*module.graphs[0], kMostStages)) ++seeds_with[feature];
     ++seeds_with[absl::StrCat(graph.micro_batches, " micro-batches")];
   }
-  EXPECT_EQ(seeds_with.size(), 12u + 7u);
+  EXPECT_EQ(seeds_with.size(), 14u + 7u);
   for (const auto& [feature, seeds] : seeds_with) EXPECT_GE(seeds, kSeeds / 20) << feature;
 }
 

@@ -25,6 +25,7 @@ class Generator {
   RandomGraph Run() {
     floats_ = {text_.Input("x", "f32", {choice_.Of(sizes_)}), text_.Input("mask", "f32", {choice_.Of(sizes_)})};
     ids_ = {text_.Input("ids", "i32", {choice_.Between(1, 4)})};
+    tokens_ = {text_.Input("tokens", "i64", {choice_.Between(1, 4)})};
     sums_ = choice_.Percent(30);
     const int cells = choice_.Between(4, 10);
     for (int i = 0; i < cells; ++i) {
@@ -46,7 +47,9 @@ class Generator {
     }
     if (!own && !fitting.empty() && choice_.Percent(35)) return choice_.Of(fitting);
     graph_.parameters.push_back(absl::StrCat(graph_.cells.back(), ".p", parameters_.size()));
-    const std::string name = text_.Parameter(graph_.parameters.back(), dims, own || choice_.Percent(80));
+    const bool trainable = own || choice_.Percent(80);
+    const std::string name = text_.Parameter(graph_.parameters.back(), dims, trainable);
+    if (trainable) absl::StrAppend(&gradients_, ", %", name, " {reduce=\"gradient\"}");
     parameters_.push_back({name, dims});
     return name;
   }
@@ -167,26 +170,36 @@ class Generator {
     return text_.Emit("mul", {x.name, Fit(mask, x.dims[0]).name}, x.dims);
   }
 
-  // Integers, all below the number of classes.
+  // Integers of one of the two kinds, all below the number of classes.
   void MakeIds() {
-    const Var ids = choice_.Of(ids_);
+    const bool labels = choice_.Percent(60);
+    const std::string dtype = labels ? "i32" : "i64";
+    std::vector<Var>& pool = labels ? ids_ : tokens_;
+    const Var ids = choice_.Of(pool);
     const int size = ids.dims[0];
     switch (choice_.Below(4)) {
       case 0:
-        ids_.push_back(text_.EmitInt("copy", {ids.name}, {size}));
+        pool.push_back(text_.EmitOf(dtype, "copy", {ids.name}, {size}));
         break;
       case 1:
-        ids_.push_back(text_.EmitInt("concat", {ids.name, "ids"}, {size + ids_[0].dims[0]}, "axis=1"));
+        pool.push_back(text_.EmitOf(dtype, "concat", {ids.name, pool[0].name}, {size + pool[0].dims[0]}, "axis=1"));
         break;
       case 2:
-        ids_.push_back(text_.EmitInt("slice", {ids.name}, {1},
-                                     absl::StrCat("begin=[0,", choice_.Below(size), "], size=[{rows},1]")));
+        pool.push_back(text_.EmitOf(dtype, "slice", {ids.name}, {1},
+                                    absl::StrCat("begin=[0,", choice_.Below(size), "], size=[{rows},1]")));
         break;
       default: {
-        const Var twice = text_.EmitInt("add", {ids.name, ids.name}, {size});
-        ids_.push_back(text_.EmitInt("sub", {twice.name, ids.name}, {size}));
+        const Var twice = text_.EmitOf(dtype, "add", {ids.name, ids.name}, {size});
+        pool.push_back(text_.EmitOf(dtype, "sub", {twice.name, ids.name}, {size}));
       }
     }
+  }
+
+  // Rows of a table, three axes.
+  Var Embed() {
+    const Var ids = choice_.Of(choice_.Percent(50) ? ids_ : tokens_);
+    const int size = sizes_[2];
+    return text_.Emit("gather", {Parameter({graph_.classes, size}), ids.name}, {ids.dims[0], size});
   }
 
   Var OneValue() {
@@ -212,7 +225,9 @@ class Generator {
 
   void MakeCell() {
     int more = choice_.Below(3);
-    if (choice_.Percent(60)) {
+    if (choice_.Percent(15)) {
+      floats_.push_back(Embed());
+    } else if (choice_.Percent(60)) {
       const Var x = PickRows();
       const Var y = choice_.Percent(80) ? Dense(x, choice_.Of(sizes_)) : Normalize(x);
       floats_.push_back(choice_.Percent(60) ? Activation(y) : y);
@@ -248,8 +263,8 @@ class Generator {
     std::string loss;
     if (choice_.Percent(60)) {
       const Var ids = choice_.Of(ids_);
-      const Var column = text_.EmitInt("slice", {ids.name}, {1}, "begin=[0,0], size=[{rows},1]");
-      const Var label = text_.EmitInt("reshape", {column.name}, {}, "shape=[{rows}]");
+      const Var column = text_.EmitOf("i32", "slice", {ids.name}, {1}, "begin=[0,0], size=[{rows},1]");
+      const Var label = text_.EmitOf("i32", "reshape", {column.name}, {}, "shape=[{rows}]");
       loss = text_.EmitTyped("softmax_cross_entropy", {y.name, label.name}, "f32[]", reduction);
     } else {
       const Var target = text_.Input("t", "f32", y.dims);
@@ -270,7 +285,9 @@ class Generator {
                       floats_[static_cast<size_t>(choice_.Between(2, static_cast<int>(floats_.size()) - 1))].name,
                       " {index=1, reduce=\"concat\"}");
     }
-    graph_.text = text_.Finish(outputs, Optimizer());
+    const std::string optimizer = Optimizer();
+    graph_.text = text_.Finish(outputs, optimizer);
+    graph_.text_with_gradients = text_.Finish(absl::StrCat(outputs, gradients_), optimizer);
   }
 
   std::string Optimizer() {
@@ -295,10 +312,12 @@ class Generator {
   StepText text_;
   std::vector<int> sizes_;
   std::vector<Var> floats_;
-  std::vector<Var> ids_;
+  std::vector<Var> ids_;     // i32
+  std::vector<Var> tokens_;  // i64
   std::vector<std::string> terms_;
   std::vector<std::pair<std::string, std::vector<int>>> parameters_;  // name of the value, extents
   std::string scale_;
+  std::string gradients_;
   bool sums_ = false;  // the loss is a sum, or a mean
 };
 

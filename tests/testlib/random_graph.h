@@ -9,15 +9,16 @@
 namespace pipeloom {
 
 // A small network to train, drawn from a seed: values that skip cells over any distance, cells that hand on several
-// values, shared and frozen weights, cells without parameters or without a path, integers and masks that are handed on,
-// branches that the loss does not see, terms of the loss from early cells, odd sizes.
+// values, shared and frozen weights, cells without parameters or without a path, embeddings, integers and masks that
+// are handed on, branches that the loss does not see, terms of the loss from early cells, odd sizes.
 struct RandomGraph {
   std::string text;                     // the step graph; `{rows}` stands for the rows of a micro-batch
+  std::string text_with_gradients;      // the same, with the gradients of all trainable parameters as outputs
   std::vector<std::string> cells;       // in program order
   std::vector<std::string> parameters;  // without the optimizer's states
   int rows = 1;                         // of a micro-batch
   int micro_batches = 1;
-  int classes = 1;  // i32 inputs are below it
+  int classes = 1;  // integers are below it
 };
 
 // Every sum goes along a row or into the loss, so that a batch in micro-batches has the numbers of a whole one.

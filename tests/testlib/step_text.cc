@@ -34,12 +34,13 @@ std::string StepText::Constant(absl::string_view value, absl::string_view type) 
 
 StepText::Var StepText::Emit(absl::string_view op, const std::vector<std::string>& operands, std::vector<int> dims,
                              absl::string_view attributes) {
-  return {EmitTyped(op, operands, TypeOfRows("f32", dims), attributes), std::move(dims)};
+  return EmitOf("f32", op, operands, std::move(dims), attributes);
 }
 
-StepText::Var StepText::EmitInt(absl::string_view op, const std::vector<std::string>& operands, std::vector<int> dims,
-                                absl::string_view attributes) {
-  return {EmitTyped(op, operands, TypeOfRows("i32", dims), attributes), std::move(dims)};
+StepText::Var StepText::EmitOf(absl::string_view dtype, absl::string_view op, const std::vector<std::string>& operands,
+                               std::vector<int> dims, absl::string_view attributes) {
+  const std::string name = EmitTyped(op, operands, TypeOfRows(dtype, dims), attributes);
+  return {name, std::move(dims)};
 }
 
 std::string StepText::EmitTyped(absl::string_view op, const std::vector<std::string>& operands, absl::string_view type,

@@ -23,11 +23,11 @@ class StepText {
   // `type` in full, such as f32[]. The name of its value.
   std::string Constant(absl::string_view value, absl::string_view type);
 
-  // A forward node of `cell`, with a result f32[{rows},dims] or i32[{rows},dims]; operands are names.
+  // A forward node of `cell`, with a result f32[{rows},dims], or of another dtype; operands are names.
   Var Emit(absl::string_view op, const std::vector<std::string>& operands, std::vector<int> dims,
            absl::string_view attributes = "");
-  Var EmitInt(absl::string_view op, const std::vector<std::string>& operands, std::vector<int> dims,
-              absl::string_view attributes = "");
+  Var EmitOf(absl::string_view dtype, absl::string_view op, const std::vector<std::string>& operands,
+             std::vector<int> dims, absl::string_view attributes = "");
   // The same with the result's type in full. Its name.
   std::string EmitTyped(absl::string_view op, const std::vector<std::string>& operands, absl::string_view type,
                         absl::string_view attributes = "");
