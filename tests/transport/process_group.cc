@@ -15,6 +15,13 @@
 #include "kernels/base/status_macros.h"
 
 namespace pipeloom {
+namespace {
+
+// More than the deadline of any wait in a test, so that a wait that hangs is what fails, and says where; and a test
+// whose thousands of messages each cost a time slice, on a machine that is busy with other things, comes to its end.
+constexpr std::chrono::minutes kLongestTest(5);
+
+}  // namespace
 
 // As the kernel makes it, all zeros.
 struct ProcessGroup::Shared {
@@ -84,8 +91,9 @@ void ProcessGroup::Barrier(const std::function<void()>& drive) {
   while (shared_->arrivals.load() < awaited) {
     drive();
     std::this_thread::yield();
-    PIPELOOM_CHECK(std::chrono::steady_clock::now() - start < std::chrono::minutes(1), "rank ", rank_,
-                   " waited a minute for the others: ", awaited - shared_->arrivals.load(), " did not come");
+    PIPELOOM_CHECK(std::chrono::steady_clock::now() - start < kLongestTest, "rank ", rank_, " waited ",
+                   kLongestTest.count(), " minutes for the others: ", awaited - shared_->arrivals.load(),
+                   " did not come");
   }
 }
 
