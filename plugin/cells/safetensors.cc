@@ -26,15 +26,21 @@ absl::Status Bad(const Parts&... parts) {
   return absl::InvalidArgumentError(absl::StrCat("not a valid safetensors file: ", parts...));
 }
 
+// The header, its entries, their lists and the numbers in them. What is deeper is dropped while it is read: the library
+// goes through values by recursion, which ends the process where brackets nest by the thousand.
+constexpr int kDeepest = 3;
+
 // The JSON library's exceptions end here. It takes the last of two equal keys; a callback sees both.
 absl::StatusOr<Json> ParseHeader(absl::string_view text) {
   std::set<std::string> names;
   std::string twice;
+  bool too_deep = false;
   const auto note_names = [&](int depth, Json::parse_event_t event, Json& value) {
+    if (depth > kDeepest) too_deep = true;
     if (event == Json::parse_event_t::key && depth == 1 && !names.insert(value.get<std::string>()).second) {
       twice = value.get<std::string>();
     }
-    return true;
+    return depth <= kDeepest;
   };
   Json header;
   try {
@@ -42,6 +48,7 @@ absl::StatusOr<Json> ParseHeader(absl::string_view text) {
   } catch (const Json::exception& error) {
     return Bad("the header is no JSON: ", error.what());
   }
+  if (too_deep) return Bad("the header has lists or objects in the lists of a tensor");
   if (!header.is_object()) return Bad("the header is JSON, but no object");
   if (!twice.empty()) return Bad("tensor '", twice, "' stands in the header twice");
   return header;

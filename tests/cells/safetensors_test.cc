@@ -116,6 +116,18 @@ TEST(Safetensors, RefusesHeadersOfAnotherForm) {
               HasSubstr("tensor 'a' stands in the header twice"));
 }
 
+// By the thousand such brackets would end the process, where the library goes through them by recursion.
+TEST(Safetensors, RefusesBracketsInBrackets) {
+  for (const size_t depth : {2, 200000}) {
+    const std::string list = std::string(depth, '[') + "1" + std::string(depth, ']');
+    for (const std::string& header :
+         {R"({"a":{"dtype":"F32","shape":)" + list + R"(,"data_offsets":[0,4]}})",
+          R"({"__metadata__":{"a":{"b":)" + list + "}}}", R"({"a":{"dtype":)" + list + "}}"}) {
+      EXPECT_THAT(Refusal(File(header, "1234")), HasSubstr("the header has lists or objects in the lists of a tensor"));
+    }
+  }
+}
+
 TEST(Safetensors, RefusesDataThatDoesNotFit) {
   const auto two = [](const std::string& a, const std::string& b) {
     return File(absl::StrCat(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":)", a,

@@ -39,7 +39,7 @@ std::string Mutator::Next() {
 void Mutator::Edit(std::string& text) {
   const size_t at = Below(text.size());
   const size_t length = Below(std::min<size_t>(text.size() - at, 40));
-  switch (Below(9)) {
+  switch (Below(10)) {
     case 0:
       if (!text.empty()) text[at] = static_cast<char>(text[at] ^ (1 << Below(8)));
       break;
@@ -68,9 +68,20 @@ void Mutator::Edit(std::string& text) {
       text.insert(at, repeated);
       break;
     }
+    case 7:
+      Nest(text, at);
+      break;
     default:
       WriteNumber(text);
   }
+}
+
+// Brackets in place of the next digits, at times by the thousand.
+void Mutator::Nest(std::string& text, size_t at) {
+  const size_t depth = Below(4) == 0 ? Below(50000) : 1 + Below(4);
+  const auto first = std::find_if(text.begin() + static_cast<ptrdiff_t>(at), text.end(), IsDigit);
+  const auto last = std::find_if_not(first, text.end(), IsDigit);
+  text.replace(first, last, absl::StrCat(std::string(depth, '['), std::string(depth, ']')));
 }
 
 void Mutator::WriteNumber(std::string& text) {

@@ -9,8 +9,8 @@
 namespace pipeloom {
 
 // Random edits of inputs: flipped bits, other bytes, pieces cut out, moved, repeated up to thousands of times or taken
-// from another input, and numbers (as digits, or as four or eight bytes of either order) that are at the edges of
-// types.
+// from another input, nested brackets, and numbers (as digits, or as four or eight bytes of either order) that are at
+// the edges of types.
 class Mutator {
  public:
   Mutator(std::vector<std::string> inputs, uint64_t seed) : inputs_(std::move(inputs)), random_(seed) {}
@@ -23,6 +23,7 @@ class Mutator {
  private:
   size_t Below(size_t bound) { return bound == 0 ? 0 : random_() % bound; }
   void Edit(std::string& text);
+  void Nest(std::string& text, size_t at);
   void WriteNumber(std::string& text);
   void WriteDigits(std::string& text, size_t at);
 
