@@ -135,8 +135,21 @@ class Assigner {
           if (use.node->info.phase == Phase::kForward && user) first = std::min(first.value_or(*user), *user);
         }
       }
+      // What is only handed out is made where the parameter is used, which is where it is up to date.
+      for (const Value* operand : node.operands) {
+        if (!first && operand->kind == Value::Kind::kParameter) first = FirstReader(operand);
+      }
       chunk_of_[&node] = first.value_or(ChunkId(0));
     }
+  }
+
+  std::optional<ChunkId> FirstReader(const Value* parameter) const {
+    std::optional<ChunkId> first;
+    for (const Use& use : UsesOf(uses_, parameter)) {
+      const std::optional<ChunkId> reader = FindChunk(use.node);
+      if (reader) first = std::min(first.value_or(*reader), *reader);
+    }
+    return first;
   }
 
   void AssignBackward() {

@@ -192,6 +192,9 @@ class ChunkBuilder {
       launch->operands.push_back(ref_of(operand));
       if (reads_whole_step) launch->operands.back().stride = 0;
     }
+    for (const Value* written : WrittenOperands(node)) {
+      program_.parameters[static_cast<size_t>(ParameterIndex(*written))].written = true;
+    }
     for (const Value* result : node.results) {
       launch->spec.outputs.push_back(result->type);
       launch->operands.push_back(ref_of(result));
@@ -255,7 +258,7 @@ class ChunkBuilder {
   int ParameterIndex(const Value& parameter) {
     const auto [entry, added] =
         parameter_index_->emplace(parameter.parameter, static_cast<int>(program_.parameters.size()));
-    if (added) program_.parameters.push_back({parameter.parameter, parameter.type});
+    if (added) program_.parameters.push_back({parameter.parameter, parameter.type, /*written=*/false});
     return entry->second;
   }
 

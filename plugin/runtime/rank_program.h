@@ -70,6 +70,7 @@ struct RankChannel {
 struct ParameterRef {
   std::string name;
   TensorType type;
+  bool written = false;  // by an update of this rank
 };
 
 struct ConstantRef {

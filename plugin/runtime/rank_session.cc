@@ -136,6 +136,7 @@ absl::StatusOr<int> RankSession::Load(const CompiledProgram& program) {
   RETURN_IF_ERROR(BindAndAgree(program, call, &executor));
   RETURN_IF_ERROR(Fail(CopyParameters(program), doing));
   for (const RankProgram& rank : program.ranks) NoteParameters(rank);
+  places_.Add(program);
   Loaded loaded;
   loaded.executor = std::move(executor);
   loaded.call = call;
@@ -205,6 +206,7 @@ void RankSession::NoteOutputs(const CompiledProgram& program, Loaded* loaded) co
 absl::Status RankSession::Run(int program, absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs) {
   RETURN_IF_ERROR(CheckUsable());
   const Loaded& loaded = Program(program);
+  RETURN_IF_ERROR(places_.MayRun(program));  // the same on all ranks
   // A rank that never has to wait would not hear of it otherwise.
   if (StopRequested()) {
     return Fail(absl::AbortedError("SIGTERM ended this process"),

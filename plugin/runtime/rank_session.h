@@ -14,6 +14,7 @@
 #include "plugin/runtime/executor.h"
 #include "plugin/runtime/parameter_store.h"
 #include "plugin/runtime/session.h"
+#include "plugin/runtime/session_checks.h"
 
 namespace pipeloom {
 
@@ -73,6 +74,7 @@ class RankSession : public Session {
   KernelRegistry registry_;
   ParameterStore parameters_;
   std::map<std::string, Parameter> world_parameters_;  // of all ranks, by name
+  ParameterPlaces places_;
   std::vector<Loaded> programs_;
   int next_tag_;
 };

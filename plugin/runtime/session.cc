@@ -78,6 +78,7 @@ class ThreadSession : public Session {
       Tensor& to = *ranks_[copy.to].parameters.Find(copy.name);
       std::memcpy(to.data<char>(), from.data<char>(), static_cast<size_t>(from.type().bytes()));
     }
+    places_.Add(program);
     inputs_of_.push_back(program.inputs);
     outputs_of_.push_back(program.outputs);
     return static_cast<int>(inputs_of_.size()) - 1;
@@ -90,6 +91,7 @@ class ThreadSession : public Session {
     RETURN_IF_ERROR(CheckTensors("input", inputs, inputs_of_[static_cast<size_t>(program)]));
     RETURN_IF_ERROR(CheckTensors("output", outputs, outputs_of_[static_cast<size_t>(program)]));
     RETURN_IF_ERROR(CheckUsable());
+    RETURN_IF_ERROR(places_.MayRun(program));
     program_ = program;
     inputs_ = inputs;
     outputs_ = outputs;
@@ -178,6 +180,7 @@ class ThreadSession : public Session {
   std::vector<Rank> ranks_;
   RankThreads threads_;
   RankThreads::Job run_;
+  ParameterPlaces places_;
   int next_tag_ = 0;
   std::vector<std::vector<TensorType>> inputs_of_;  // by program
   std::vector<std::vector<TensorType>> outputs_of_;

@@ -60,7 +60,8 @@ class Session {
 
   // Runs one step. `inputs` in the order of the step graph's with the types of the whole batch (CompiledProgram's),
   // `outputs` with OutputTypes; these are written where they point to. InvalidArgument, before
-  // anything runs, for wrong types. Allocates nothing from the third step of a program on. An error on one rank ends
+  // anything runs, for wrong types; FailedPrecondition where a parameter that the step updates would stay old on a rank
+  // where another program uses it. Allocates nothing from the third step of a program on. An error on one rank ends
   // the step on all with that error, which names rank, action and cell; then no parameter has changed, unless the error
   // arose in the update itself. A loss that is not finite is such an error too. After an error in a rank the session
   // can only be read.

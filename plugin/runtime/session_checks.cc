@@ -35,4 +35,29 @@ absl::Status NoSuchParameterError(const std::string& name) {
   return absl::NotFoundError(absl::StrCat("no program of this session uses parameter ", name));
 }
 
+void ParameterPlaces::Add(const CompiledProgram& program) {
+  Ranks& updated = updated_.emplace_back();
+  for (const RankProgram& rank : program.ranks) {
+    for (const ParameterRef& parameter : rank.parameters) {
+      held_[parameter.name].insert(rank.rank);
+      if (parameter.written) updated[parameter.name].insert(rank.rank);
+    }
+  }
+  may_run_.clear();
+  for (const Ranks& of_program : updated_) may_run_.push_back(Judge(of_program));
+}
+
+absl::Status ParameterPlaces::Judge(const Ranks& updated) const {
+  for (const auto& [name, ranks] : updated) {
+    for (const RankId rank : held_.at(name)) {
+      if (ranks.count(rank) > 0) continue;
+      return absl::FailedPreconditionError(
+          absl::StrCat("this program updates parameter ", name, ", but not on rank ", rank.value(),
+                       ", where another program of the session uses it; give the cells that use it the same stages in ",
+                       "all programs"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace pipeloom
