@@ -71,10 +71,13 @@ bool SumsOverRows(const Node& node) {
 
 bool ServesStepOnly(const Graph& graph, const UseMap& uses, const Surroundings& around, const Value* value) {
   const std::vector<Use>& readers = UsesOf(uses, value);
-  const bool is_output = std::any_of(graph.outputs.begin(), graph.outputs.end(),
-                                     [&](const Output& output) { return output.value == value; });
-  if (is_output) return readers.empty() && around.read_once_a_step.contains(value);
-  return !readers.empty() &&
+  bool accumulated = false;
+  for (const Output& output : graph.outputs) {
+    if (output.value != value) continue;
+    if (!IsAccumulated(output)) return readers.empty() && around.read_once_a_step.contains(value);
+    accumulated = true;
+  }
+  return (accumulated || !readers.empty()) &&
          std::all_of(readers.begin(), readers.end(), [](const Use& use) { return use.node->info.rate == Rate::kStep; });
 }
 

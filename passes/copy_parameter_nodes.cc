@@ -35,6 +35,7 @@ class Copier {
 
  private:
   void CopyOperands(Node& user) {
+    if (user.info.phase == Phase::kUpdate) return;  // has no gradient, and copy_step_nodes makes it where it is read
     for (Value*& operand : user.operands) {
       const auto name = name_.find(operand);
       if (name == name_.end() || used_.insert(operand).second) continue;

@@ -69,6 +69,31 @@ absl::StatusOr<bool> SliceInputs(const Module& module, Graph& graph) {
   return changed;
 }
 
+// Gives out what is made once a step: values of R, and gradients, whose micro-batches AccumulateGradients adds up for
+// whatever R reads.
+absl::Status GiveOutStepValues(Module& module, Graph& graph) {
+  std::vector<Output> kept;
+  for (const Output& output : graph.outputs) {
+    const bool gradient = IsAccumulated(output);
+    if (output.reduce != kOnceOutput && !gradient) {
+      kept.push_back(output);
+      continue;
+    }
+    Graph& reduce_part = gradient ? FindOrAddPart(module, *graph.chunk, Part::kReduce) : graph;
+    Value* result = reduce_part.Find(output.value->name);
+    if (result == nullptr) {
+      result = reduce_part.AddJoined(Value::Kind::kSaved, output.value->name, output.value->type);
+      kept.push_back({output.value, "", 0});
+    }
+    RETURN_IF_ERROR(reduce_part
+                        .AddNode("step_output", {result}, {{"index", int64_t{output.index}}},
+                                 InfoOf(module, graph, Phase::kUpdate, Rate::kStep, output.value->producer->info.cell))
+                        .status());
+  }
+  graph.outputs = std::move(kept);
+  return absl::OkStatus();
+}
+
 // Merges the graph's outputs of the step.
 absl::StatusOr<bool> MergeOutputs(Module& module, Graph& graph) {
   const int count = module.config.micro_batches;
@@ -180,6 +205,7 @@ absl::StatusOr<bool> InsertMicroBatches::Run(Module& module) const {
     if (!graph->part) return absl::FailedPreconditionError("the module is not split; run split_stages first");
     ASSIGN_OR_RETURN(const bool counted, CountForWholeStep(*graph, count));
     ASSIGN_OR_RETURN(const bool sliced, SliceInputs(module, *graph));
+    RETURN_IF_ERROR(GiveOutStepValues(module, *graph));
     ASSIGN_OR_RETURN(const bool accumulated, AccumulateGradients(module, *graph));
     ASSIGN_OR_RETURN(const bool merged, MergeOutputs(module, *graph));
     changed = changed || counted || sliced || accumulated || merged;

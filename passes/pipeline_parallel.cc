@@ -3,6 +3,7 @@
 #include "passes/assign_stages.h"
 #include "passes/choose_kernels.h"
 #include "passes/copy_parameter_nodes.h"
+#include "passes/copy_step_nodes.h"
 #include "passes/deal_cells.h"
 #include "passes/differentiate.h"
 #include "passes/fuse.h"
@@ -28,6 +29,7 @@ std::vector<std::unique_ptr<Pass>> PipelineParallelPasses() {
   passes.push_back(
       std::make_unique<InlineBlocks>());  // before stages, of which a call has one; after all sums are made
   passes.push_back(std::make_unique<AssignStages>());        // backward and update nodes follow forward ones
+  passes.push_back(std::make_unique<CopyStepNodes>());       // a learning rate is made on the stages that use it
   passes.push_back(std::make_unique<SplitStages>());         // from here on: one graph a chunk and part
   passes.push_back(std::make_unique<InsertMicroBatches>());  // fixes what happens once a step, so R knows its sums
   passes.push_back(std::make_unique<InsertGradReducers>());  // adds boundary values, so it goes before the channels

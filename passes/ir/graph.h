@@ -85,18 +85,26 @@ struct Node {
   NodeInfo info;
 };
 
-// The `reduce` of an output that stands for a gradient.
+// The `reduce` of an output that stands for a gradient, and that of one which is made once a step.
 inline constexpr absl::string_view kGradientOutput = "gradient";
+inline constexpr absl::string_view kOnceOutput = "once";
 
 // A result of the graph. Those of the step graph say in `reduce` how the values of the micro-batches make one: "sum",
-// "mean" or "concat" (along axis 0), and are numbered by `index` wherever the graph is split. A trainable parameter
-// with "gradient", after all others, stands for its gradient. An output with an empty `reduce` joins graphs by its
-// name.
+// "mean" or "concat" (along axis 0), or "once" where there is one value a step; they are numbered by `index` wherever
+// the graph is split. A trainable parameter with "gradient", after all others, stands for its gradient. An output with
+// an empty `reduce` joins graphs by its name.
 struct Output {
   Value* value = nullptr;
   std::string reduce;
   int index = 0;
 };
+
+// Whether the output is a gradient that a host's own backward made: what is given out is its accumulator.
+inline bool IsAccumulated(const Output& output) {
+  const Node* producer = output.value->producer;
+  return output.reduce == "sum" && producer != nullptr && producer->info.phase == Phase::kBackward &&
+         producer->info.rate == Rate::kMicro;
+}
 
 // The optimizer of a graph that has no backward part yet: `differentiate` makes a node of it for each parameter.
 struct UpdateRule {

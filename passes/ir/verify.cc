@@ -254,14 +254,23 @@ class GraphVerifier {
           absl::StrCat("output ", ValueName(*output.value), " of a split graph is made by none of its nodes"));
     }
     if (output.reduce == kGradientOutput) return CheckGradientOutput(output);
+    if (output.reduce == kOnceOutput) return CheckOnceOutput(output);
     constexpr absl::string_view kReductions[] = {"", "sum", "mean", "concat"};
     if (std::find(std::begin(kReductions), std::end(kReductions), output.reduce) == std::end(kReductions)) {
       return absl::InvalidArgumentError(absl::StrCat("output ", ValueName(*output.value), " has reduce=\"",
-                                                     output.reduce, "\"; choose one of sum, mean, concat, gradient"));
+                                                     output.reduce,
+                                                     "\"; choose one of sum, mean, concat, once, gradient"));
     }
     if (output.index >= 0) return absl::OkStatus();
     return absl::InvalidArgumentError(
         absl::StrCat("output ", ValueName(*output.value), " has index ", output.index, "; give 0 or more"));
+  }
+
+  static absl::Status CheckOnceOutput(const Output& output) {
+    const Node* producer = output.value->producer;
+    if (producer != nullptr && producer->info.rate == Rate::kStep) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("output ", ValueName(*output.value), " has reduce=\"once\", but is ",
+                                                   "not made once a step; choose one of sum, mean, concat"));
   }
 
   static absl::Status CheckGradientOutput(const Output& output) {

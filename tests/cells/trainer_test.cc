@@ -306,7 +306,7 @@ TEST(Trainer, DumpsEachProgramIntoAFolderOfItsOwn) {
   ASSERT_TRUE(affine.Step().ok());
   ASSERT_TRUE(affine.trainer->Predict({affine.x.view()}).ok());
   for (const auto& [program, schedule] : {std::pair("step_0", "1f1b"), std::pair("predict_0", "forward")}) {
-    const absl::StatusOr<std::string> text = ReadFile(options.dump_dir + "/" + program + "/14_plan_buffers.txt");
+    const absl::StatusOr<std::string> text = ReadFile(options.dump_dir + "/" + program + "/15_plan_buffers.txt");
     ASSERT_TRUE(text.ok()) << text.status();
     EXPECT_THAT(*text, HasSubstr(schedule));
     EXPECT_TRUE(ReadFile(options.dump_dir + "/" + program + "/rank_programs.txt").ok());
