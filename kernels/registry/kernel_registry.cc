@@ -16,13 +16,14 @@ void KernelRegistry::Register(KernelKey key, KernelFactory factory) {
 
 absl::StatusOr<std::unique_ptr<Kernel>> KernelRegistry::Create(const std::string& device,
                                                                const KernelSpec& spec) const {
-  PIPELOOM_CHECK(!spec.outputs.empty() || !spec.inputs.empty(), "kernel ", spec.op, " without operands");
-  const DType dtype = spec.outputs.empty() ? spec.inputs[0].dtype : spec.outputs[0].dtype;
+  const std::vector<TensorType>& typed = spec.outputs.empty() ? spec.inputs : spec.outputs;
+  const DType dtype = typed.empty() ? DType::kFloat32 : typed[0].dtype;
   if (auto it = factories_.find(KernelKey{spec.op, device, dtype}); it != factories_.end()) return it->second(spec);
   std::vector<std::string> have;
   for (const KernelKey& key : keys_) {
     if (key.op == spec.op) have.push_back(absl::StrCat(Info(key.dtype).name, " on ", key.device));
   }
+  if (have.empty() && fallback_) return fallback_(spec);
   return absl::UnimplementedError(
       absl::StrCat("no kernel for ", spec.op, " of ", Info(dtype).name, " on ", device, "; ",
                    have.empty() ? "the op has none at all" : absl::StrCat("there is ", absl::StrJoin(have, ", "))));

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -12,7 +13,7 @@
 
 namespace pipeloom {
 
-// `dtype` is that of the first output, or of the first input for a kernel without outputs.
+// `dtype` is that of the first output, or of the first input for a kernel without outputs; f32 for one without either.
 struct KernelKey {
   std::string op;
   std::string device;  // "cpu"
@@ -35,6 +36,9 @@ class KernelRegistry {
   // A second factory for one key is a bug.
   void Register(KernelKey key, KernelFactory factory);
 
+  // Makes the kernels of ops that have none at all here; an empty factory makes none.
+  void SetFallback(KernelFactory factory) { fallback_ = std::move(factory); }
+
   // A kernel for `spec` on `device`. Unimplemented, naming op, device, dtype and what there is, where no factory fits;
   // otherwise what the factory says.
   absl::StatusOr<std::unique_ptr<Kernel>> Create(const std::string& device, const KernelSpec& spec) const;
@@ -45,6 +49,7 @@ class KernelRegistry {
  private:
   absl::flat_hash_map<KernelKey, KernelFactory> factories_;
   std::vector<KernelKey> keys_;
+  KernelFactory fallback_;
 };
 
 }  // namespace pipeloom

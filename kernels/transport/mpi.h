@@ -28,10 +28,13 @@ absl::StatusOr<std::unique_ptr<Transport>> MakeMpiTransport(std::chrono::millise
 // itself does not return, the process says so and ends with code 1. OK where MPI was never initialized.
 absl::Status FinalizeMpi(std::chrono::milliseconds deadline);
 
-// Ends the process after a failure with `exit_code`, which is not 0. MPI_Finalize would wait for ever for a peer that
-// is stopped or dead. So the other ranks get two seconds to hear of the failure and to come here too, each with its own
-// message printed, and then this process is gone; mpirun ends what is left with SIGTERM and SIGKILL. No destructor
-// runs; stdio is flushed.
+// The process's last words to MPI after a failure. MPI_Finalize would wait for ever for a peer that is stopped or dead.
+// So the other ranks get two seconds to hear of the failure and to come here too, each with its own message printed,
+// and then this process is to end; mpirun ends what is left with SIGTERM and SIGKILL. If MPI itself does not return,
+// the process says so and ends with `exit_code`, which is not 0.
+void SayLastWordsToMpi(int exit_code);
+
+// The same, and then ends the process. No destructor runs; stdio is flushed.
 [[noreturn]] void LeaveMpi(int exit_code);
 
 }  // namespace pipeloom

@@ -156,14 +156,17 @@ absl::Status FinalizeMpi(std::chrono::milliseconds deadline) {
   return MpiStatus(MPI_Finalize(), "MPI_Finalize");
 }
 
-void LeaveMpi(int exit_code) {
+void SayLastWordsToMpi(int exit_code) {
   PIPELOOM_CHECK(exit_code != 0, "where all is well FinalizeMpi comes last");
   std::fflush(nullptr);
-  if (Is(MPI_Initialized) && !Is(MPI_Finalized)) {
-    const Deadline end = Clock::now() + kLastWords;
-    Watchdog watchdog(end + kLastWords, "MPI_Test", exit_code);  // after a lost connection Open MPI promises nothing
-    AllRanksCome(end).IgnoreError();
-  }
+  if (!Is(MPI_Initialized) || Is(MPI_Finalized)) return;
+  const Deadline end = Clock::now() + kLastWords;
+  Watchdog watchdog(end + kLastWords, "MPI_Test", exit_code);  // after a lost connection Open MPI promises nothing
+  AllRanksCome(end).IgnoreError();
+}
+
+void LeaveMpi(int exit_code) {
+  SayLastWordsToMpi(exit_code);
   _exit(exit_code);
 }
 

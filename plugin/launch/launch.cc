@@ -52,14 +52,14 @@ absl::Status RestartUnderMpirun(int argc, char** argv, const LaunchOptions& opti
   return absl::ErrnoToStatus(errno, "cannot start mpirun");
 }
 
-}  // namespace
+absl::StatusOr<Placement> Place(const LaunchOptions& options) {
+  return PlaceRanks(options.transport, [](const char* name) -> const char* { return std::getenv(name); });
+}
 
-absl::Status JoinWorld(int argc, char** argv, const LaunchOptions& options, World* world) {
-  ASSIGN_OR_RETURN(const Placement placement,
-                   PlaceRanks(options.transport, [](const char* name) -> const char* { return std::getenv(name); }));
+// Meets the other processes, where there are some.
+absl::Status Join(const Placement& placement, const LaunchOptions& options, World* world) {
   world->deadline = options.deadline;
   if (placement.kind == Placement::Kind::kThreads) return absl::OkStatus();
-  if (placement.kind == Placement::Kind::kRestart) return RestartUnderMpirun(argc, argv, options);
   EndWaitsOnSigterm();  // before the first wait
   world->has_processes = true;
   if (placement.kind == Placement::Kind::kShm) {
@@ -76,11 +76,39 @@ absl::Status JoinWorld(int argc, char** argv, const LaunchOptions& options, Worl
   return absl::OkStatus();
 }
 
+// Tells the other ranks an error that no session has told them. Before MPI ends.
+void CloseTransport(const absl::Status& status, World& world) {
+  if (!status.ok() && world.transport != nullptr) world.transport->Fail(status);
+  world.transport.reset();
+}
+
+}  // namespace
+
+absl::Status JoinWorld(int argc, char** argv, const LaunchOptions& options, World* world) {
+  ASSIGN_OR_RETURN(const Placement placement, Place(options));
+  if (placement.kind == Placement::Kind::kRestart) return RestartUnderMpirun(argc, argv, options);
+  return Join(placement, options, world);
+}
+
+absl::Status JoinStartedWorld(const LaunchOptions& options, World* world) {
+  ASSIGN_OR_RETURN(const Placement placement, Place(options));
+  if (placement.kind != Placement::Kind::kRestart) return Join(placement, options, world);
+  return absl::FailedPreconditionError(absl::StrCat(
+      "transport ", options.transport, " is for ranks that a launcher started, and none did; start this process with ",
+      "mpirun, or set PIPELOOM_RANK, PIPELOOM_WORLD_SIZE and PIPELOOM_RENDEZVOUS, or use threads"));
+}
+
+absl::Status LeaveWorld(const absl::Status& status, World& world) {
+  CloseTransport(status, world);
+  if (!world.over_mpi) return absl::OkStatus();
+  if (status.ok()) return FinalizeMpi(world.deadline);
+  SayLastWordsToMpi(1);
+  return absl::OkStatus();
+}
+
 int EndRank(absl::Status status, const std::string& program, World& world) {
   const std::string of_rank = world.size > 1 ? absl::StrCat("rank ", world.rank.value(), ": ") : "";
-  if (!status.ok() && world.transport != nullptr)
-    world.transport->Fail(Annotate(status, absl::StrCat(of_rank, program)));
-  world.transport.reset();  // before MPI ends
+  CloseTransport(Annotate(status, absl::StrCat(of_rank, program)), world);
   if (status.ok() && world.over_mpi) status = FinalizeMpi(world.deadline);
   if (status.ok()) return 0;
   std::fprintf(stderr, "%s: %s%s\n", program.c_str(), of_rank.c_str(), std::string(status.message()).c_str());

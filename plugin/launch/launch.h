@@ -32,10 +32,18 @@ struct World {
 // main, with main's arguments. NotFound where there is no mpirun, and what PlaceRanks and the transports give.
 absl::Status JoinWorld(int argc, char** argv, const LaunchOptions& options, World* world);
 
+// The same for a host that is no program of ours: it never starts anything. FailedPrecondition where ranks are to be
+// processes, and no launcher has started them.
+absl::Status JoinStartedWorld(const LaunchOptions& options, World* world);
+
 // The last call of main, when sessions are gone: `return EndRank(...)`. Says `status` on stderr unless it is OK, after
 // `program` and the rank, and tells it the other ranks if no session has; ends MPI where it was used, which after an
 // error may end the process here. The exit code.
 int EndRank(absl::Status status, const std::string& program, World& world);
+
+// What EndRank does, without a word on stderr and without ending the process, for a host whose main is its own.
+// `status` is OK, or why this rank ends; after an error over MPI the process is to end with another exit status than 0.
+absl::Status LeaveWorld(const absl::Status& status, World& world);
 
 }  // namespace pipeloom
 

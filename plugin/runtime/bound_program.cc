@@ -28,8 +28,8 @@ std::string KeyOf(const KernelSpec& spec) {
   return key;
 }
 
-// Fills one BoundProgram. The table of addresses is laid out first: inputs, parameters, constants, channels, then the
-// buffers chunk by chunk.
+// Fills one BoundProgram. The table of addresses is laid out first: inputs, constants, channels, then the buffers chunk
+// by chunk. Those of parameters stand in the store.
 class Binder {
  public:
   Binder(const RankProgram& program, const KernelRegistry& registry, ParameterStore& parameters, Transport& transport,
@@ -66,8 +66,7 @@ class Binder {
   }
 
   void LayOutAddresses() {
-    first_parameter_ = static_cast<size_t>(program_.inputs);
-    first_constant_ = first_parameter_ + program_.parameters.size();
+    first_constant_ = static_cast<size_t>(program_.inputs);
     first_channel_ = first_constant_ + program_.constants.size();
     size_t next = first_channel_ + program_.channels.size();
     for (const ChunkProgram& chunk : program_.chunks) {
@@ -88,10 +87,9 @@ class Binder {
   }
 
   absl::Status BindParameters() {
-    for (size_t i = 0; i < program_.parameters.size(); ++i) {
-      const ParameterRef& parameter = program_.parameters[i];
-      ASSIGN_OR_RETURN(Tensor * tensor, parameters_.FindOrAdd(parameter.name, parameter.type));
-      bound_->addresses[first_parameter_ + i] = tensor->data<char>();
+    for (const ParameterRef& parameter : program_.parameters) {
+      ASSIGN_OR_RETURN(const ParameterStore::Parameter* stored, parameters_.FindOrAdd(parameter.name, parameter.type));
+      parameter_addresses_.push_back(&stored->data);
     }
     return absl::OkStatus();
   }
@@ -169,13 +167,13 @@ class Binder {
   }
 
   BoundOperand BindOperand(const OperandRef& ref, int chunk) const {
+    const auto index = static_cast<size_t>(ref.index);
     size_t first = 0;
     switch (ref.space) {
       case OperandRef::Space::kInput:
         break;
       case OperandRef::Space::kParameter:
-        first = first_parameter_;
-        break;
+        return {parameter_addresses_[index], ref.stride, ref.slots, ref.first_apart, ref.per_group};
       case OperandRef::Space::kConstant:
         first = first_constant_;
         break;
@@ -187,8 +185,7 @@ class Binder {
         first = first_buffer_[static_cast<size_t>(chunk)];
         break;
     }
-    return {&bound_->addresses[first + static_cast<size_t>(ref.index)], ref.stride, ref.slots, ref.first_apart,
-            ref.per_group};
+    return {&bound_->addresses[first + index], ref.stride, ref.slots, ref.first_apart, ref.per_group};
   }
 
   const RankProgram& program_;
@@ -197,7 +194,7 @@ class Binder {
   Transport& transport_;
   const ChannelTag first_tag_;
   std::unique_ptr<BoundProgram> bound_;
-  size_t first_parameter_ = 0;
+  std::vector<char* const*> parameter_addresses_;  // in the store
   size_t first_constant_ = 0;
   size_t first_channel_ = 0;
   std::vector<size_t> first_buffer_;  // by chunk

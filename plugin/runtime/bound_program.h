@@ -18,7 +18,7 @@
 namespace pipeloom {
 
 // An operand whose address is known but for the unit. `base` points into the program's table of addresses, where only
-// those of the step's inputs change.
+// those of the step's inputs change, or to that of a parameter, which a host may bind anew between steps.
 struct BoundOperand {
   char* const* base = nullptr;
   int64_t stride = 0;

@@ -5,30 +5,34 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "kernels/base/buffer.h"
 
 namespace pipeloom {
 
-// The parameters that one rank holds, by name. Their addresses never change, so that programs can be bound to them.
+// The parameters that one rank holds, by name, in memory of its own or in the host's. A Parameter never moves, so that
+// programs read its address from there and see where it is bound anew.
 class ParameterStore {
  public:
+  struct Parameter {
+    TensorType type;
+    char* data = nullptr;
+    bool bound = false;  // `data` is the host's, and `own` is empty
+    Tensor own;
+
+    TensorView view() const { return {data, type}; }
+  };
+
   // The parameter, made and zeroed where it is new. InvalidArgument where it has another type.
-  absl::StatusOr<Tensor*> FindOrAdd(const std::string& name, const TensorType& type) {
-    const auto entry = parameters_.find(name);
-    if (entry == parameters_.end()) return &parameters_.emplace(name, Tensor(type)).first->second;
-    if (entry->second.type() == type) return &entry->second;
-    return absl::InvalidArgumentError(absl::StrCat("parameter ", name, " is ", entry->second.type().ToString(),
-                                                   " in one program and ", type.ToString(), " in another"));
-  }
+  absl::StatusOr<Parameter*> FindOrAdd(const std::string& name, const TensorType& type);
   void Erase(const std::string& name) { parameters_.erase(name); }
-  Tensor* Find(const std::string& name) {
-    const auto entry = parameters_.find(name);
-    return entry == parameters_.end() ? nullptr : &entry->second;
-  }
+  Parameter* Find(const std::string& name);  // nullptr where there is none
+
+  // The parameter, made where it is new, is in the host's memory from now on, with the value that it has there; without
+  // data in its own again, with the value that it has. InvalidArgument where it has another type.
+  absl::Status Bind(const std::string& name, const TensorView& memory);
 
  private:
-  std::map<std::string, Tensor> parameters_;
+  std::map<std::string, Parameter> parameters_;
 };
 
 }  // namespace pipeloom

@@ -83,6 +83,7 @@ RankSession::RankSession(std::unique_ptr<Transport> transport, Agreement agreeme
       bulk_(std::move(bulk)),
       next_tag_(kFirstProgramTag) {
   RegisterCpuKernels(registry_);
+  registry_.SetFallback(options_.host_kernels);
 }
 
 RankSession::~RankSession() {
@@ -171,9 +172,12 @@ absl::Status RankSession::CopyParameters(const CompiledProgram& program) {
       if (known == world_parameters_.end()) continue;
       const std::vector<RankId>& holders = known->second.holders;
       if (std::find(holders.begin(), holders.end(), to.rank) != holders.end()) continue;
-      Tensor* mine = parameters_.Find(parameter.name);
-      if (rank() == holders[0]) RETURN_IF_ERROR(bulk_.Send(to.rank, mine->data<char>(), mine->type().bytes()));
-      if (rank() == to.rank) RETURN_IF_ERROR(bulk_.Receive(holders[0], mine->data<char>(), mine->type().bytes()));
+      const ParameterStore::Parameter* mine = parameters_.Find(parameter.name);
+      if (rank() == holders[0]) RETURN_IF_ERROR(bulk_.Send(to.rank, mine->data, mine->type.bytes()));
+      if (rank() != to.rank) continue;
+      Tensor unwanted;  // where the host has given the value, which the sender does not know
+      if (mine->bound) unwanted = Tensor(mine->type);
+      RETURN_IF_ERROR(bulk_.Receive(holders[0], mine->bound ? unwanted.data<char>() : mine->data, mine->type.bytes()));
     }
   }
   return absl::OkStatus();
@@ -247,8 +251,8 @@ absl::Status RankSession::WriteParameter(const std::string& name, const TensorVi
   const auto known = world_parameters_.find(name);
   if (known == world_parameters_.end()) return NoSuchParameterError(name);
   RETURN_IF_ERROR(CheckParameterValue(name, known->second.type, value));
-  if (Tensor* mine = parameters_.Find(name); mine != nullptr) {
-    std::memcpy(mine->data<char>(), value.data, static_cast<size_t>(value.type.bytes()));
+  if (const ParameterStore::Parameter* mine = parameters_.Find(name); mine != nullptr) {
+    std::memcpy(mine->data, value.data, static_cast<size_t>(value.type.bytes()));
   }
   return absl::OkStatus();
 }
@@ -268,7 +272,7 @@ absl::StatusOr<const RankSession::Parameter*> RankSession::AgreeToRead(const std
 absl::StatusOr<Tensor> RankSession::CopyFrom(RankId holder, const std::string& name, const TensorType& type) {
   Tensor copy(type);
   if (holder == rank()) {
-    std::memcpy(copy.data<char>(), parameters_.Find(name)->data<char>(), static_cast<size_t>(type.bytes()));
+    std::memcpy(copy.data<char>(), parameters_.Find(name)->data, static_cast<size_t>(type.bytes()));
   }
   RETURN_IF_ERROR(
       Fail(bulk_.Broadcast(holder, copy.data<char>(), type.bytes()), absl::StrCat("reading parameter ", name)));
@@ -306,6 +310,16 @@ absl::StatusOr<std::string> RankSession::OnRankZero(absl::string_view doing,
   RETURN_IF_ERROR(Fail(bulk_.Broadcast(RankId(0), text.data(), header[1]), doing));
   if (header[0] != 0) return absl::Status(static_cast<absl::StatusCode>(header[0]), text);
   return text;
+}
+
+absl::Status RankSession::BindParameter(RankId rank, const std::string& name, const TensorView& memory) {
+  if (rank == this->rank()) return parameters_.Bind(name, memory);
+  return absl::InvalidArgumentError(absl::StrCat("parameter ", name, " cannot be bound on rank ", rank.value(),
+                                                 "; this is rank ", this->rank().value(), ", each binds its own"));
+}
+
+void RankSession::Abandon(const absl::Status& error) {
+  transport_->Fail(Annotate(error, absl::StrCat("rank ", rank().value(), ", its host")));
 }
 
 absl::Status RankSession::Refuse(const absl::Status& error) {

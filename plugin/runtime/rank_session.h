@@ -37,6 +37,8 @@ class RankSession : public Session {
   absl::StatusOr<std::vector<Tensor>> ReadCopies(const std::string& name) override;
   absl::StatusOr<std::string> OnRankZero(absl::string_view doing,
                                          const std::function<absl::StatusOr<std::string>()>& work) override;
+  absl::Status BindParameter(RankId rank, const std::string& name, const TensorView& memory) override;
+  void Abandon(const absl::Status& error) override;
   absl::Status Refuse(const absl::Status& error) override;
 
  private:

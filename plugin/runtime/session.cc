@@ -34,6 +34,7 @@ class ThreadSession : public Session {
     for (int rank = 0; rank < ranks; ++rank) {
       ranks_[static_cast<size_t>(rank)].transport = std::move(transports[static_cast<size_t>(rank)]);
       RegisterCpuKernels(ranks_[static_cast<size_t>(rank)].registry);
+      ranks_[static_cast<size_t>(rank)].registry.SetFallback(options.host_kernels);
     }
     run_ = [this](int rank) {
       Executor& executor = *ranks_[static_cast<size_t>(rank)].executors[static_cast<size_t>(program_)];
@@ -74,9 +75,9 @@ class ThreadSession : public Session {
       return loaded;
     }
     for (const NewCopy& copy : new_copies) {
-      const Tensor& from = *ranks_[copy.from].parameters.Find(copy.name);
-      Tensor& to = *ranks_[copy.to].parameters.Find(copy.name);
-      std::memcpy(to.data<char>(), from.data<char>(), static_cast<size_t>(from.type().bytes()));
+      const ParameterStore::Parameter& from = *ranks_[copy.from].parameters.Find(copy.name);
+      const ParameterStore::Parameter& to = *ranks_[copy.to].parameters.Find(copy.name);
+      std::memcpy(to.data, from.data, static_cast<size_t>(from.type.bytes()));
     }
     places_.Add(program);
     inputs_of_.push_back(program.inputs);
@@ -107,10 +108,10 @@ class ThreadSession : public Session {
   absl::Status WriteParameter(const std::string& name, const TensorView& value) override {
     bool found = false;
     for (Rank& rank : ranks_) {
-      Tensor* parameter = rank.parameters.Find(name);
+      const ParameterStore::Parameter* parameter = rank.parameters.Find(name);
       if (parameter == nullptr) continue;
-      RETURN_IF_ERROR(CheckParameterValue(name, parameter->type(), value));
-      std::memcpy(parameter->data<char>(), value.data, static_cast<size_t>(value.type.bytes()));
+      RETURN_IF_ERROR(CheckParameterValue(name, parameter->type, value));
+      std::memcpy(parameter->data, value.data, static_cast<size_t>(value.type.bytes()));
       found = true;
     }
     return found ? absl::OkStatus() : NoSuchParameterError(name);
@@ -119,14 +120,24 @@ class ThreadSession : public Session {
   absl::StatusOr<std::vector<Tensor>> ReadCopies(const std::string& name) override {
     std::vector<Tensor> copies;
     for (Rank& rank : ranks_) {
-      const Tensor* parameter = rank.parameters.Find(name);
+      const ParameterStore::Parameter* parameter = rank.parameters.Find(name);
       if (parameter == nullptr) continue;
-      copies.emplace_back(parameter->type());
-      std::memcpy(copies.back().data<char>(), parameter->data<char>(), static_cast<size_t>(parameter->type().bytes()));
+      copies.emplace_back(parameter->type);
+      std::memcpy(copies.back().data<char>(), parameter->data, static_cast<size_t>(parameter->type.bytes()));
     }
     if (copies.empty()) return NoSuchParameterError(name);
     return copies;
   }
+
+  absl::Status BindParameter(RankId rank, const std::string& name, const TensorView& memory) override {
+    if (rank < RankId(0) || rank >= RankId(ranks())) {
+      return absl::InvalidArgumentError(absl::StrCat("parameter ", name, " cannot be bound on rank ", rank.value(),
+                                                     ", which the session of ", ranks(), " ranks has not"));
+    }
+    return ranks_[static_cast<size_t>(rank.value())].parameters.Bind(name, memory);
+  }
+
+  void Abandon(const absl::Status& error) override { ranks_[0].transport->Fail(error); }
 
  private:
   // A parameter that a program brings to rank `to`, and that rank `from` has from earlier ones.

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "kernels/base/buffer.h"
+#include "kernels/registry/kernel_registry.h"
 #include "kernels/transport/transport.h"
 #include "plugin/runtime/action_time.h"
 #include "plugin/runtime/compile.h"
@@ -25,6 +26,8 @@ struct SessionOptions {
   // Names and values that must be the same on all ranks, such as flags; compared at the start where ranks are
   // processes.
   std::vector<std::pair<std::string, std::string>> configuration;
+  // Makes kernels for the ops that we have none for, on the ranks' threads; may be empty.
+  KernelFactory host_kernels;
 };
 
 // The ranks of one pipeline and the parameters that they hold. Programs (training and inference, one for each batch
@@ -82,6 +85,16 @@ class Session {
   // "writing weights.safetensors".
   virtual absl::StatusOr<std::string> OnRankZero(absl::string_view doing,
                                                  const std::function<absl::StatusOr<std::string>()>& work);
+
+  // From now on the bytes of one rank's copy of a parameter are the host's, at `memory`, aligned to the element:
+  // kernels read and write them in place, and what stands there is its value. All programs see it from their next step
+  // on, also those that are loaded later. They stay the host's to keep until the parameter is bound again, or without
+  // data, which gives it memory of the session again, with the same value. Not collective. InvalidArgument for another
+  // type, and for a rank that is not this session's.
+  virtual absl::Status BindParameter(RankId rank, const std::string& name, const TensorView& memory) = 0;
+
+  // The host cannot go on: every wait of every rank, now and later, ends with this error. Any thread may say so.
+  virtual void Abandon(const absl::Status& error) = 0;
 
   // What the host refuses of itself before it comes to Load: the error goes to all ranks, unless all refuse alike,
   // after which the session can go on. Returns the error.
