@@ -12,6 +12,7 @@ namespace pipeloom {
 void RegisterCpuKernels(KernelRegistry& registry) {
   RegisterMatmulKernels(registry);
   RegisterElementwiseKernels(registry);
+  RegisterMathKernels(registry);
   RegisterActivationKernels(registry);
   RegisterCrossEntropyKernels(registry);
   RegisterMseKernels(registry);
@@ -20,11 +21,13 @@ void RegisterCpuKernels(KernelRegistry& registry) {
   RegisterLayerNormKernels(registry);
   RegisterLayoutKernels(registry);
   RegisterGatherKernels(registry);
+  RegisterGatherAlongAxisKernels(registry);
   RegisterLogicalKernels(registry);
   RegisterDropoutKernels(registry);
   RegisterPrintKernels(registry);
   RegisterAccumulateKernels(registry);
   RegisterOptimizerKernels(registry);
+  RegisterApplyUpdateKernels(registry);
 }
 
 std::string CpuInstructions() { return dnnl_cpu_isa2str(dnnl_get_effective_cpu_isa()); }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -35,6 +36,23 @@ struct DivOp {
   static inline __attribute__((always_inline)) T Apply(T a, T b) {
     return a / b;
   }
+};
+
+// NaN, in either place, comes out.
+struct MaximumOp {
+  template <typename T>
+  static inline __attribute__((always_inline)) T Apply(T a, T b) {
+    return a >= b || a != a ? a : b;
+  }
+};
+struct MinimumOp {
+  template <typename T>
+  static inline __attribute__((always_inline)) T Apply(T a, T b) {
+    return a <= b || a != a ? a : b;
+  }
+};
+struct PowOp {
+  static inline __attribute__((always_inline)) float Apply(float a, float b) { return std::pow(a, b); }
 };
 
 // One run of `n` results. A step of 0 repeats an operand's one element, 1 walks along.
@@ -117,6 +135,13 @@ void RegisterElementwiseKernels(KernelRegistry& registry) {
   RegisterCpuKernel(registry, "add", DType::kInt64, &MakeBinary<uint64_t, AddOp>);
   RegisterCpuKernel(registry, "sub", DType::kInt64, &MakeBinary<uint64_t, SubOp>);
   RegisterCpuKernel(registry, "mul", DType::kInt64, &MakeBinary<uint64_t, MulOp>);
+  RegisterCpuKernel(registry, "maximum", DType::kFloat32, &MakeBinary<float, MaximumOp>);
+  RegisterCpuKernel(registry, "maximum", DType::kInt32, &MakeBinary<int32_t, MaximumOp>);
+  RegisterCpuKernel(registry, "maximum", DType::kInt64, &MakeBinary<int64_t, MaximumOp>);
+  RegisterCpuKernel(registry, "minimum", DType::kFloat32, &MakeBinary<float, MinimumOp>);
+  RegisterCpuKernel(registry, "minimum", DType::kInt32, &MakeBinary<int32_t, MinimumOp>);
+  RegisterCpuKernel(registry, "minimum", DType::kInt64, &MakeBinary<int64_t, MinimumOp>);
+  RegisterCpuKernel(registry, "pow", DType::kFloat32, &MakeBinary<float, PowOp>);
   RegisterCpuKernel(registry, "neg", DType::kFloat32, &MakeMapKernel<NegBody>);
 }
 

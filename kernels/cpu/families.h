@@ -16,6 +16,7 @@ inline void RegisterCpuKernel(KernelRegistry& registry, std::string op, DType dt
 // One function a family, each in the file of its name; RegisterCpuKernels calls them all.
 void RegisterMatmulKernels(KernelRegistry& registry);
 void RegisterElementwiseKernels(KernelRegistry& registry);
+void RegisterMathKernels(KernelRegistry& registry);
 void RegisterActivationKernels(KernelRegistry& registry);
 void RegisterCrossEntropyKernels(KernelRegistry& registry);
 void RegisterMseKernels(KernelRegistry& registry);
@@ -24,11 +25,13 @@ void RegisterSoftmaxKernels(KernelRegistry& registry);
 void RegisterLayerNormKernels(KernelRegistry& registry);
 void RegisterLayoutKernels(KernelRegistry& registry);
 void RegisterGatherKernels(KernelRegistry& registry);
+void RegisterGatherAlongAxisKernels(KernelRegistry& registry);
 void RegisterLogicalKernels(KernelRegistry& registry);
 void RegisterDropoutKernels(KernelRegistry& registry);
 void RegisterPrintKernels(KernelRegistry& registry);
 void RegisterAccumulateKernels(KernelRegistry& registry);
 void RegisterOptimizerKernels(KernelRegistry& registry);
+void RegisterApplyUpdateKernels(KernelRegistry& registry);
 
 }  // namespace pipeloom
 

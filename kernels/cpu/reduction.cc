@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -26,6 +27,24 @@ struct AddRunBody {
   PIPELOOM_LOOP Run(const float* x, float* out, int64_t n) {
     PIPELOOM_INDEPENDENT
     for (int64_t i = 0; i < n; ++i) out[i] += x[i];
+  }
+};
+
+// The largest of two, NaN if one of them is.
+inline __attribute__((always_inline)) float Larger(float a, float b) { return a >= b || a != a ? a : b; }
+
+struct MaxRunBody {
+  PIPELOOM_LOOP Run(const float* x, float* out, int64_t n) {
+    float most = *out;
+    for (int64_t i = 0; i < n; ++i) most = Larger(most, x[i]);
+    *out = most;
+  }
+};
+
+struct MaxOfRunsBody {
+  PIPELOOM_LOOP Run(const float* x, float* out, int64_t n) {
+    PIPELOOM_INDEPENDENT
+    for (int64_t i = 0; i < n; ++i) out[i] = Larger(out[i], x[i]);
   }
 };
 
@@ -67,23 +86,38 @@ std::vector<ReducedDim> ReducedDims(const Shape& shape, const std::vector<int64_
   return dims;
 }
 
-// Sums over any axes in one fixed order: the input is read once, front to back. Where the innermost axis is kept, row
-// after row is added to the result; where it is reduced, each run is added in lanes and its sum to the result.
+using RunLoop = Loop<const float*, float*, int64_t>;
+
+// What is done to `start` with each element, as loops over runs: into one element of the result, or into a run of it.
+struct Reduction {
+  float start;
+  RunLoop into_one;
+  RunLoop into_run;
+};
+
+Reduction Sum() { return {0.f, BestVariant<SumRunBody>(&SumRunBody::Run), BestVariant<AddRunBody>(&AddRunBody::Run)}; }
+
+Reduction Max() {
+  return {-std::numeric_limits<float>::infinity(), BestVariant<MaxRunBody>(&MaxRunBody::Run),
+          BestVariant<MaxOfRunsBody>(&MaxOfRunsBody::Run)};
+}
+
+// Reduces any axes in one fixed order: the input is read once, front to back. Where the innermost axis is kept, row
+// after row goes into the result; where it is reduced, a sum adds each run in lanes, then to the result.
 class ReduceKernel : public Kernel {
  public:
-  ReduceKernel(const KernelSpec& spec, bool mean)
+  ReduceKernel(const KernelSpec& spec, const Reduction& reduction, bool mean)
       : dims_(ReducedDims(spec.inputs[0].shape, GetInts(spec.attributes, "axes", {}))),
         in_count_(spec.inputs[0].num_elements()),
         out_count_(spec.outputs[0].num_elements()),
-        mean_(mean) {
-    run_ = dims_.back().out_step == 0 ? BestVariant<SumRunBody>(&SumRunBody::Run)
-                                      : BestVariant<AddRunBody>(&AddRunBody::Run);
-  }
+        start_(reduction.start),
+        mean_(mean),
+        run_(dims_.back().out_step == 0 ? reduction.into_one : reduction.into_run) {}
 
   absl::Status Run(absl::Span<void* const> operands, void*) override {
     const float* x = static_cast<const float*>(operands[0]);
     float* const out = static_cast<float*>(operands[1]);
-    std::fill_n(out, out_count_, 0.f);
+    std::fill_n(out, out_count_, start_);
     if (in_count_ > 0) RunDims(0, &x, out);
     // The mean of no elements is 0 / 0: NaN, as numpy's.
     if (mean_ && out_count_ > 0) divide_(out, static_cast<float>(in_count_ / out_count_), out_count_);
@@ -104,8 +138,9 @@ class ReduceKernel : public Kernel {
   std::vector<ReducedDim> dims_;
   int64_t in_count_;
   int64_t out_count_;
+  float start_;
   bool mean_;
-  Loop<const float*, float*, int64_t> run_;
+  RunLoop run_;
   Loop<float*, float, int64_t> divide_ = BestVariant<DivideBody>(&DivideBody::Run);
 };
 
@@ -113,9 +148,11 @@ class ReduceKernel : public Kernel {
 
 void RegisterReductionKernels(KernelRegistry& registry) {
   RegisterCpuKernel(registry, "reduce_sum", DType::kFloat32,
-                    [](const KernelSpec& spec) { return std::make_unique<ReduceKernel>(spec, false); });
+                    [](const KernelSpec& spec) { return std::make_unique<ReduceKernel>(spec, Sum(), false); });
   RegisterCpuKernel(registry, "reduce_mean", DType::kFloat32,
-                    [](const KernelSpec& spec) { return std::make_unique<ReduceKernel>(spec, true); });
+                    [](const KernelSpec& spec) { return std::make_unique<ReduceKernel>(spec, Sum(), true); });
+  RegisterCpuKernel(registry, "reduce_max", DType::kFloat32,
+                    [](const KernelSpec& spec) { return std::make_unique<ReduceKernel>(spec, Max(), false); });
 }
 
 }  // namespace pipeloom

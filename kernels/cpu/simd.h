@@ -8,7 +8,8 @@ namespace pipeloom {
 // A loop is written once, as `struct Body { PIPELOOM_LOOP Run(...) {...} };`, and compiled for three instruction sets;
 // BestVariant<Body>(&Body::Run) picks one when a kernel is made. Plain function pointers instead of target_clones:
 // those resolve before a sanitizer is set up. Which one is picked never changes a bit: element-wise loops round each
-// element alone (nothing is contracted to FMA, see .bazelrc), and sums go through Lanes.
+// element alone (nothing is contracted to FMA, see .bazelrc; one that is written rounds once in each), and sums go
+// through Lanes.
 #define PIPELOOM_LOOP static inline __attribute__((always_inline)) void
 
 // No iteration depends on another: operands are distinct or exactly the same address (in place), which the compiler's
@@ -22,7 +23,7 @@ inline VectorIsa BestVectorIsa() {
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
     return VectorIsa::kAvx512;
   }
-  return __builtin_cpu_supports("avx2") ? VectorIsa::kAvx2 : VectorIsa::kBaseline;
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? VectorIsa::kAvx2 : VectorIsa::kBaseline;
 }
 
 template <typename Body, typename... Args>
@@ -31,7 +32,7 @@ __attribute__((target("avx512f,avx512dq,avx512vl"))) void RunAvx512(Args... args
 }
 
 template <typename Body, typename... Args>
-__attribute__((target("avx2"))) void RunAvx2(Args... args) {
+__attribute__((target("avx2,fma"))) void RunAvx2(Args... args) {
   Body::Run(args...);
 }
 

@@ -1,6 +1,7 @@
 #include "passes/ir/op_rules.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_join.h"
 #include "kernels/base/status_macros.h"
@@ -82,6 +83,18 @@ absl::StatusOr<std::vector<TensorType>> LikeFloatOperands(OperandTypes operands,
     return Refuse(Describe(operands, i), " is not of the type of ", Describe(operands, 0));
   }
   return std::vector<TensorType>{operands[0]};
+}
+
+absl::StatusOr<std::vector<TensorType>> BroadcastShape(OperandTypes operands, const AttributeMap&) {
+  RETURN_IF_ERROR(WantDType(operands, 1, operands[0].dtype));
+  if (operands[0].dtype == DType::kBool) return Refuse(Describe(operands, 0), " is no number; cast it first");
+  ASSIGN_OR_RETURN(Shape shape, BroadcastOf(operands, 0, 1));
+  return std::vector<TensorType>{{operands[0].dtype, std::move(shape)}};
+}
+
+absl::StatusOr<std::vector<TensorType>> FloatBroadcastShape(OperandTypes operands, const AttributeMap& attributes) {
+  RETURN_IF_ERROR(WantDType(operands, 0, DType::kFloat32));
+  return BroadcastShape(operands, attributes);
 }
 
 Value* ReduceTo(GraphBuilder& builder, Value* gradient, const Shape& shape) {

@@ -14,6 +14,7 @@ namespace pipeloom::op_rules {
 
 std::vector<OpDef> MatmulOps();
 std::vector<OpDef> ElementwiseOps();
+std::vector<OpDef> MathOps();
 std::vector<OpDef> LossOps();
 std::vector<OpDef> ReductionOps();
 std::vector<OpDef> NormalizationOps();
@@ -54,6 +55,11 @@ absl::StatusOr<Shape> BroadcastOf(OperandTypes operands, int a, int b);
 absl::StatusOr<std::vector<TensorType>> LikeOperand0(OperandTypes operands, const AttributeMap& attributes);
 // The same, for f32 operands that are all of one type.
 absl::StatusOr<std::vector<TensorType>> LikeFloatOperands(OperandTypes operands, const AttributeMap& attributes);
+
+// The rule of an op of two numbers: they broadcast, and their type is that of the result.
+absl::StatusOr<std::vector<TensorType>> BroadcastShape(OperandTypes operands, const AttributeMap& attributes);
+// The same, for f32 alone.
+absl::StatusOr<std::vector<TensorType>> FloatBroadcastShape(OperandTypes operands, const AttributeMap& attributes);
 
 // Sums `gradient` over the axes along which a value of shape `shape` was
 // broadcast to the gradient's shape.

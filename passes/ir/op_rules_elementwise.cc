@@ -1,22 +1,8 @@
-#include <utility>
-
 #include "kernels/base/status_macros.h"
 #include "passes/ir/op_rules.h"
 
 namespace pipeloom::op_rules {
 namespace {
-
-absl::StatusOr<std::vector<TensorType>> BroadcastShape(OperandTypes operands, const AttributeMap&) {
-  RETURN_IF_ERROR(WantDType(operands, 1, operands[0].dtype));
-  if (operands[0].dtype == DType::kBool) return Refuse(Describe(operands, 0), " is no number; cast it first");
-  ASSIGN_OR_RETURN(Shape shape, BroadcastOf(operands, 0, 1));
-  return std::vector<TensorType>{{operands[0].dtype, std::move(shape)}};
-}
-
-absl::StatusOr<std::vector<TensorType>> FloatBroadcastShape(OperandTypes operands, const AttributeMap& attributes) {
-  RETURN_IF_ERROR(WantDType(operands, 0, DType::kFloat32));
-  return BroadcastShape(operands, attributes);
-}
 
 Value* ReduceToOperand(GraphBuilder& builder, const Node& node, int operand, Value* gradient) {
   return ReduceTo(builder, gradient, node.operands[operand]->type.shape);

@@ -69,16 +69,26 @@ Value* ReduceMeanGradient(GraphBuilder& builder, const Node& node, int, Value* g
   return BroadcastToOperand(builder, node, share);
 }
 
+// To the elements that equal the maximum, each the same share.
+Value* ReduceMaxGradient(GraphBuilder& builder, const Node& node, int, Value* gradient) {
+  Value* x = node.operands[0];
+  Value* most = BroadcastToOperand(builder, node, node.results[0]);
+  Value* taken = builder.Emit("cast", {builder.Emit("equal", {x, most})}, {{"to", std::string("f32")}});
+  Value* share = builder.Emit("div", {gradient, builder.Emit("reduce_sum", {taken}, node.attributes)});
+  return builder.Emit("mul", {taken, BroadcastToOperand(builder, node, share)});
+}
+
 }  // namespace
 
 std::vector<OpDef> ReductionOps() {
   const OpTraits contracts{/*elementwise=*/false, /*contracts=*/true};
-  const std::vector<AttributeSpec> mean = {{"axes", AttributeType::kInts}, {"keep_dims", AttributeType::kBool}};
-  std::vector<AttributeSpec> sum = mean;
+  const std::vector<AttributeSpec> axes = {{"axes", AttributeType::kInts}, {"keep_dims", AttributeType::kBool}};
+  std::vector<AttributeSpec> sum = axes;
   sum.push_back({"group", AttributeType::kInt});
   return {
       {"reduce_sum", 1, 1, sum, ReduceShape, ReduceSumGradient, FlopsOfOperand, contracts},
-      {"reduce_mean", 1, 1, mean, ReduceShape, ReduceMeanGradient, FlopsOfOperand, contracts},
+      {"reduce_mean", 1, 1, axes, ReduceShape, ReduceMeanGradient, FlopsOfOperand, contracts},
+      {"reduce_max", 1, 1, axes, ReduceShape, ReduceMaxGradient, FlopsOfOperand},
   };
 }
 

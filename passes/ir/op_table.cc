@@ -64,9 +64,9 @@ absl::Status CheckAttributes(const OpDef& def, OperandTypes operands, const Attr
 
 std::vector<OpDef> AllOps() {
   std::vector<OpDef> table;
-  for (auto family : {op_rules::MatmulOps, op_rules::ElementwiseOps, op_rules::LossOps, op_rules::ReductionOps,
-                      op_rules::NormalizationOps, op_rules::MovementOps, op_rules::GatherOps, op_rules::LogicalOps,
-                      op_rules::DropoutOps, op_rules::PipelineOps, op_rules::UpdateOps}) {
+  for (auto family : {op_rules::MatmulOps, op_rules::ElementwiseOps, op_rules::MathOps, op_rules::LossOps,
+                      op_rules::ReductionOps, op_rules::NormalizationOps, op_rules::MovementOps, op_rules::GatherOps,
+                      op_rules::LogicalOps, op_rules::DropoutOps, op_rules::PipelineOps, op_rules::UpdateOps}) {
     std::vector<OpDef> rows = family();
     std::move(rows.begin(), rows.end(), std::back_inserter(table));
   }

@@ -37,6 +37,7 @@ struct OpTraits {
   bool view = false;         // result is the operand's bytes under another type
   bool typed = false;        // result types are written, not inferred (receive)
   bool whole_step = false;   // reads an input of the step whole, not the micro-batch's slice of it
+  bool update_rule = false;  // may be a graph's update rule: (weight, gradient, what UpdateStates lists)
 };
 
 // One row an op. Parser, printer, verifier, passes and tests read this table

@@ -285,7 +285,7 @@ class GraphVerifier {
   // A rule fits if its attributes fit a node that updates a scalar, with one of the op's numbers of operands.
   static absl::Status CheckUpdateRule(const UpdateRule& rule) {
     const OpDef* op = FindOp(rule.op);
-    if (op == nullptr || op->writes.empty()) {
+    if (op == nullptr || !op->traits.update_rule) {
       return absl::InvalidArgumentError(absl::StrCat("update ", rule.op, " is no optimizer of the op table"));
     }
     absl::Status status;

@@ -290,6 +290,7 @@ TEST(Verify, TheUpdateRuleIsAnOptimizer) {
   }
   EXPECT_EQ(ErrorOf(text("relu")), "graph @g: update relu is no optimizer of the op table");
   EXPECT_EQ(ErrorOf(text("sdg {lr=0.1}")), "graph @g: update sdg is no optimizer of the op table");
+  EXPECT_EQ(ErrorOf(text("assign")), "graph @g: update assign is no optimizer of the op table");
   EXPECT_THAT(ErrorOf(text("sgd")), HasSubstr("attribute lr (double) is missing"));
   EXPECT_THAT(ErrorOf(text("sgd {lr=\"x\"}")), HasSubstr("attribute lr=\"x\" is of type string"));
   EXPECT_THAT(ErrorOf(text("sgd {lr=0.1, momentum=true}")), HasSubstr("attribute momentum=true is of type bool"));

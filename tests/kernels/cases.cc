@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <random>
 
 #include "absl/strings/str_cat.h"
@@ -87,7 +88,10 @@ void AddElementwise(CaseList& list) {
   for (const Broadcast& s : broadcasts) {
     for (const char* op : {"add", "sub", "mul", "div"})
       list.Add(op, {F32(s.a), F32(s.b)}, {F32(s.out)}, {}, s.a == s.out);
-    for (const char* op : {"add", "sub", "mul"}) {
+    for (const char* op : {"maximum", "minimum", "pow"}) {
+      list.Add(op, {F32(s.a), F32(s.b)}, {F32(s.out)}, {}, s.a == s.out);
+    }
+    for (const char* op : {"add", "sub", "mul", "maximum", "minimum"}) {
       for (const DType t : {DType::kInt32, DType::kInt64}) {
         list.Add(op, {{t, s.a}, {t, s.b}}, {{t, s.out}}, {}, s.a == s.out);
       }
@@ -151,6 +155,10 @@ void AddMaps(CaseList& list) {
   for (const Shape& shape : PlainShapes()) {
     const TensorType t = F32(shape);
     for (const char* op : {"neg", "relu", "tanh", "sigmoid", "gelu"}) list.Add(op, {t}, {t}, {}, true);
+    for (const char* op :
+         {"exp", "log", "sqrt", "rsqrt", "square", "reciprocal", "abs", "erf", "sin", "cos", "sign", "floor"}) {
+      list.Add(op, {t}, {t}, {}, true);
+    }
     for (const char* op : {"relu_grad", "tanh_grad", "sigmoid_grad", "gelu_grad"}) list.Add(op, {t, t}, {t}, {}, true);
     list.Add("gelu", {t}, {t}, {{"approximate", false}}, true);
     list.Add("gelu_grad", {t, t}, {t}, {{"approximate", false}}, true);
@@ -246,7 +254,7 @@ void AddReductions(CaseList& list) {
         if (!reduced) out.push_back(shape[i]);
         if (reduced && keep) out.push_back(1);
       }
-      for (const char* op : {"reduce_sum", "reduce_mean"}) {
+      for (const char* op : {"reduce_sum", "reduce_mean", "reduce_max"}) {
         list.Add(op, {F32(shape)}, {F32(out)}, {{"axes", axes}, {"keep_dims", keep}});
       }
     }
@@ -321,6 +329,52 @@ void AddGathers(CaseList& list) {
   }
 }
 
+void AddGathersAlongAxis(CaseList& list) {
+  struct Along {
+    Shape whole;
+    int64_t axis;
+    int64_t picks;
+  };
+  const std::vector<Along> cases = {{{17}, 0, 5},      {{3, 17}, 1, 1},   {{3, 17}, 0, 40},  {{3, 17}, 1, 33},
+                                    {{2, 3, 5}, 1, 4}, {{2, 3, 5}, 0, 1}, {{2, 3, 5}, 2, 0}, {{0, 5}, 1, 2},
+                                    {{3, 0}, 1, 0},    {{1, 1, 1}, 2, 17}};
+  for (const Along& c : cases) {
+    Shape picked = c.whole;
+    picked[c.axis] = c.picks;
+    for (const DType id : {DType::kInt32, DType::kInt64}) {
+      for (const DTypeInfo& info : kDTypes) {
+        list.Add("gather_along_axis", {{info.dtype, c.whole}, {id, picked}}, {{info.dtype, picked}},
+                 {{"axis", c.axis}});
+      }
+      list.Add("scatter_add_along_axis", {F32(picked), {id, picked}}, {F32(c.whole)},
+               {{"axis", c.axis}, {"size", c.whole[c.axis]}});
+    }
+  }
+}
+
+// Updates whose factors are operands, which may be f32[] or f32[1].
+void AddApplies(CaseList& list) {
+  for (const Shape& shape : PlainShapes()) {
+    const TensorType t = F32(shape);
+    for (const TensorType& factor : {F32({}), F32({1})}) {
+      for (const bool nesterov : {false, true}) {
+        list.Add("apply_sgd", {t, t, t, t, factor, factor}, {},
+                 {{"nesterov", nesterov}, {"weight_decay", 0.1}, {"dampening", 0.3}});
+        list.Add("apply_adam", {t, t, t, t, factor, factor, factor, factor, factor, factor}, {},
+                 {{"nesterov", nesterov}});
+      }
+      list.Add("apply_sgd", {t, t, t, t, factor, factor}, {});
+      list.Add("apply_momentum", {t, t, t, factor, factor}, {});
+      list.Add("apply_adamw", {t, t, t, t, factor, factor, factor, factor, factor}, {});
+    }
+    for (const DTypeInfo& info : kDTypes) {
+      const TensorType type{info.dtype, shape};
+      list.Add("assign", {type, type}, {});
+      if (info.dtype != DType::kBool) list.Add("assign_add", {type, type}, {});
+    }
+  }
+}
+
 void AddOptimizers(CaseList& list) {
   for (const Shape& shape : PlainShapes()) {
     const TensorType t = F32(shape);
@@ -336,6 +390,24 @@ void AddOptimizers(CaseList& list) {
                  {{"lr", 0.01}, {"beta1", 0.8}, {"beta2", 0.99}, {"eps", 1e-3}, {"weight_decay", decay}});
       }
     }
+  }
+}
+
+// Of an update: accumulators begun or not, second moments not negative, and factors of a usual size.
+void FillFactors(const KernelSpec& spec, std::vector<RefTensor>& operands) {
+  const auto set = [&](std::vector<double> factors) {
+    const size_t from = spec.inputs.size() - factors.size();
+    for (size_t i = 0; i < factors.size(); ++i) operands[from + i].values = {static_cast<float>(factors[i])};
+  };
+  if (spec.op == "apply_sgd") {
+    for (double& fresh : operands[3].values) fresh = fresh > 0 ? 1 : 0;
+    set({0.05, spec.attributes.empty() ? 0 : 0.9});
+  } else if (spec.op == "apply_momentum") {
+    set({0.05, 0.9});
+  } else {
+    for (double& moment2 : operands[3].values) moment2 = std::abs(moment2);
+    set(spec.op == "apply_adam" ? std::vector<double>{0.729, 0.997, 0.01, 0.9, 0.999, 1e-8}
+                                : std::vector<double>{0.01, 0.9, 0.999, 1e-6, 0.1});
   }
 }
 
@@ -359,11 +431,13 @@ std::vector<KernelCase> AllKernelCases() {
   AddNormalizations(list);
   for (const DTypeInfo& info : kDTypes) AddLayouts(list, info.dtype);
   AddGathers(list);
+  AddGathersAlongAxis(list);
   AddLogicals(list);
   AddDropouts(list);
   AddLabelCounts(list);
   AddPrints(list);
   AddOptimizers(list);
+  AddApplies(list);
   return list.Take();
 }
 
@@ -409,8 +483,18 @@ std::vector<RefTensor> MakeOperands(const KernelSpec& spec, uint32_t seed) {
     const TensorType& table = spec.op == "gather" ? spec.inputs[0] : spec.outputs[0];
     for (double& id : operands[1].values) id = static_cast<double>(random() % static_cast<uint64_t>(table.shape[0]));
   }
-  if (spec.op == "div") {
-    for (double& value : operands[1].values) value = static_cast<float>(value < 0 ? value - 0.5 : value + 0.5);
+  if (spec.op.find("_along_axis") != std::string::npos) {
+    const TensorType& whole = spec.op == "gather_along_axis" ? spec.inputs[0] : spec.outputs[0];
+    const auto extent = static_cast<uint64_t>(whole.shape[GetInt(spec.attributes, "axis", 0)]);
+    for (double& id : operands[1].values) id = static_cast<double>(random() % extent);
+  }
+  if (spec.op == "log" || spec.op == "sqrt" || spec.op == "rsqrt" || spec.op == "pow") {
+    for (double& value : operands[0].values) value = static_cast<float>(std::abs(value) + 0.1);
+  }
+  if (spec.op.rfind("apply_", 0) == 0) FillFactors(spec, operands);
+  if (spec.op == "div" || spec.op == "reciprocal") {
+    for (double& value : operands[spec.op == "div" ? 1 : 0].values)
+      value = static_cast<float>(value < 0 ? value - 0.5 : value + 0.5);
   }
   if (spec.op == "adam" || spec.op == "adamw") {
     for (double& value : operands[3].values) value = std::abs(value);

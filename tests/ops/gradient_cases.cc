@@ -32,11 +32,13 @@ void AddElementwise(Cases& cases) {
       {{}, {}},         {{2, 1}, {1, 3}},    {{2, 3}, {1, 3}}, {{2, 1}, {3}}, {{2, 3, 4}, {3, 1}},
       {{1}, {2, 3}},    {{2, 3, 4}, {1, 1}}, {{1, 3}, {3}},    {{1, 1}, {1}}, {{2, 1, 4}, {3, 1}},
   };
-  for (const char* op : {"add", "sub", "mul", "div"}) {
+  for (const char* op : {"add", "sub", "mul", "div", "pow", "maximum", "minimum"}) {
     for (const auto& [a, b] : broadcasts) cases.push_back({op, {F32(a), F32(b)}, {}});
   }
   for (const Shape& shape : {Shape{}, Shape{5}, Shape{2, 3}, Shape{2, 1, 3}}) {
-    for (const char* op : {"neg", "relu", "tanh", "sigmoid", "copy", "gelu"}) cases.push_back({op, {F32(shape)}, {}});
+    for (const char* op : {"neg", "relu", "tanh", "sigmoid", "copy", "gelu", "exp", "log", "sqrt", "rsqrt", "square",
+                           "reciprocal", "abs", "erf", "sin", "cos"})
+      cases.push_back({op, {F32(shape)}, {}});
     for (bool approximate : {false, true}) cases.push_back({"gelu", {F32(shape)}, {{"approximate", approximate}}});
   }
 }
@@ -59,7 +61,7 @@ void AddLosses(Cases& cases) {
 
 // Every set of axes of a rank 3 operand, with and without keep_dims.
 void AddReductions(Cases& cases) {
-  for (const char* op : {"reduce_sum", "reduce_mean"}) {
+  for (const char* op : {"reduce_sum", "reduce_mean", "reduce_max"}) {
     for (bool keep_dims : {false, true}) {
       for (int set = 0; set < 8; ++set) {
         Ints axes;
@@ -116,6 +118,11 @@ void AddGathers(Cases& cases) {
     cases.push_back({"gather", {F32({3, 2}), {id, {5}}}, {}});
     cases.push_back({"gather", {F32({3, 2}), {id, {}}}, {}});
     cases.push_back({"gather", {F32({5, 2, 3}), {id, {2, 4}}}, {}});
+    for (const auto& [axis, ids] : {std::pair<int64_t, Shape>{0, {7, 2, 3}}, {1, {5, 7, 3}}, {2, {5, 4, 1}}}) {
+      const Shape whole = {axis == 0 ? 5 : ids[0], axis == 1 ? 4 : ids[1], 3};
+      cases.push_back({"gather_along_axis", {F32(whole), {id, ids}}, {{"axis", axis}}});
+      cases.push_back({"scatter_add_along_axis", {F32(ids), {id, ids}}, {{"axis", axis}, {"size", whole[axis]}}});
+    }
   }
 }
 

@@ -24,6 +24,9 @@ double Draw(std::mt19937& random) {
   return std::bernoulli_distribution(0.5)(random) ? magnitude : -magnitude;
 }
 
+// Whether the op is differentiable only where its operands are above 0.
+bool WantsPositive(const std::string& op) { return op == "log" || op == "sqrt" || op == "rsqrt" || op == "pow"; }
+
 RefTensor DrawTensor(const TensorType& type, int64_t classes, std::mt19937& random) {
   RefTensor tensor{type, {}};
   for (int64_t i = 0; i < type.num_elements(); ++i) {
@@ -48,7 +51,9 @@ struct Setting {
     for (size_t i = 0; i < c.operands.size(); ++i) {
       operands.push_back(graph.AddInput(absl::StrCat("x", i), c.operands[i], 0));
       const int64_t classes = c.operands[0].rank() == 0 ? 1 : c.operands[0].shape.back();
-      inputs[operands.back()->name] = DrawTensor(c.operands[i], classes, random);
+      RefTensor& input = inputs[operands.back()->name] = DrawTensor(c.operands[i], classes, random);
+      if (!WantsPositive(c.op)) continue;
+      for (double& value : input.values) value = std::abs(value);
     }
     node = *graph.AddNode(c.op, operands, c.attributes, {}, "y");
     gradient = graph.AddInput("dy", node->results[0]->type, 0);

@@ -57,6 +57,19 @@ std::vector<GoodCase> GoodCases() {
       {"gather", {{DType::kBool, {9}}, {DType::kInt64, {8, 4}}}, {}, {{DType::kBool, {8, 4}}}},
       {"gather_grad", {x, I32({8})}, {{"rows", int64_t{9}}, {"group", int64_t{2}}}, {F32({9, 4})}},
       {"gather_grad", {x, {DType::kInt64, {8, 4}}}, {{"rows", int64_t{9}}}, {F32({9})}},
+      {"gather_along_axis", {F32({9, 4}), I32({8, 4})}, {{"axis", int64_t{0}}}, {x}},
+      {"gather_along_axis", {I32({8, 9}), {DType::kInt64, {8, 4}}}, {{"axis", int64_t{1}}}, {I32({8, 4})}},
+      {"scatter_add_along_axis", {F32({8, 1}), I32({8, 1})}, {{"axis", int64_t{1}}, {"size", int64_t{4}}}, {x}},
+      {"pow", {x, scalar}, {}, {x}},
+      {"maximum", {I32({8, 1}), I32({4})}, {}, {I32({8, 4})}},
+      {"minimum", {x, F32({1, 4})}, {}, {x}},
+      {"reduce_max", {x}, {{"axes", Ints{1}}, {"keep_dims", true}}, {F32({8, 1})}},
+      {"apply_sgd", {x, x, x, x, scalar, F32({1})}, {{"nesterov", true}}, {}},
+      {"apply_momentum", {x, x, x, scalar, scalar}, {}, {}},
+      {"apply_adam", {x, x, x, x, scalar, scalar, scalar, scalar, scalar, scalar}, {{"nesterov", true}}, {}},
+      {"apply_adamw", {x, x, x, x, F32({1}), scalar, scalar, scalar, scalar}, {}, {}},
+      {"assign", {I32({1}), I32({1})}, {}, {}},
+      {"assign_add", {I32({1}), I32({1})}, {}, {}},
       {"equal", {F32({8, 1}), F32({4})}, {}, {{DType::kBool, {8, 4}}}},
       {"not_equal", {I32({8}), I32({})}, {}, {{DType::kBool, {8}}}},
       {"less", {x, x}, {}, {{DType::kBool, {8, 4}}}},
@@ -87,7 +100,9 @@ std::vector<GoodCase> GoodCases() {
       {"adam", {x, x, x, x, scalar}, {{"lr", 0.1}, {"weight_decay", 0.01}}, {}},
       {"adamw", {x, x, x, x, scalar}, {{"lr", 0.1}, {"weight_decay", 0.01}}, {}},
   };
-  for (const char* op : {"neg", "relu", "tanh", "sigmoid"}) cases.push_back({op, {x}, {}, {x}});
+  for (const char* op : {"neg", "relu", "tanh", "sigmoid", "exp", "log", "sqrt", "rsqrt", "square", "reciprocal", "abs",
+                         "erf", "sin", "cos", "sign", "floor"})
+    cases.push_back({op, {x}, {}, {x}});
   for (const char* op : {"relu_grad", "tanh_grad", "sigmoid_grad"}) cases.push_back({op, {x, x}, {}, {x}});
   for (const char* op : {"softmax", "log_softmax"}) cases.push_back({op, {x}, {{"axis", int64_t{-1}}}, {x}});
   for (const char* op : {"softmax_grad", "log_softmax_grad"})
@@ -166,6 +181,22 @@ TEST(InferTypesTest, RefusesIdsMasksAndDropouts) {
        {{"rows", int64_t{9}}},
        "gather_grad: operand 0 f32[8,4] has no row for each id of operand 1 i32[7]"},
       {"gather_grad", {x, I32({8})}, {{"rows", int64_t{-1}}}, "gather_grad: rows is -1; give at least 0"},
+      {"gather_along_axis",
+       {x, I32({8, 4})},
+       {{"axis", int64_t{2}}},
+       "gather_along_axis: axis 2 is not one of the 2 axes of operand 0 f32[8,4], which count from 0"},
+      {"gather_along_axis",
+       {x, I32({9, 1})},
+       {{"axis", int64_t{1}}},
+       "gather_along_axis: operand 1 i32[9,1], the ids, differs from operand 0 f32[8,4] in more than axis 1"},
+      {"gather_along_axis",
+       {x, x},
+       {{"axis", int64_t{1}}},
+       "gather_along_axis: operand 1 f32[8,4], the ids, is not of dtype i32 or i64"},
+      {"scatter_add_along_axis",
+       {x, I32({8, 1})},
+       {{"axis", int64_t{1}}, {"size", int64_t{9}}},
+       "scatter_add_along_axis: operand 1 i32[8,1], an id for each addend, is not i32[8,4]"},
       {"add", {flags, flags}, {}, "add: operand 0 bool[8,4] is no number; cast it first"},
       {"equal", {x, I32({8, 4})}, {}, "equal: operand 1 i32[8,4] is not of dtype f32"},
       {"less",
@@ -419,6 +450,11 @@ TEST(InferTypesTest, RefusesPipelineAndUpdate) {
        "sgd: nesterov on weight f32[8,4] wants a momentum that is not 0"},
       {"adam", {w, w, w, w, w}, {{"lr", 0.1}}, "adam: operand 4 f32[8,4], step, is not f32[]"},
       {"adamw", {w, w, w, F32({4}), F32({})}, {{"lr", 0.1}}, "adamw: operand 3 f32[4], moment2, is not f32[8,4]"},
+      {"apply_sgd", {w, w, w, F32({4}), F32({}), F32({})}, {}, "apply_sgd: operand 3 f32[4], fresh, is not f32[8,4]"},
+      {"apply_momentum", {w, w, w, F32({2}), F32({})}, {}, "apply_momentum: operand 3 f32[2], lr, is not one f32"},
+      {"apply_momentum", {w, w, w, F32({}), I32({})}, {}, "apply_momentum: operand 4 i32[], momentum, is not one f32"},
+      {"assign", {w, F32({})}, {}, "assign: operand 1 f32[], the value, is not f32[8,4]"},
+      {"assign_add", {{DType::kBool, {}}, {DType::kBool, {}}}, {}, "assign_add: operand 0 bool[] is no number"},
   });
 }
 

@@ -20,6 +20,7 @@ using References = std::map<std::string, Reference, std::less<>>;
 // One function a family, each in the file of its name.
 References MatmulReferences();
 References ElementwiseReferences();
+References MathReferences();
 References LossReferences();
 References ReductionReferences();
 References NormalizationReferences();

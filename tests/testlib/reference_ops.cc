@@ -47,8 +47,8 @@ namespace {
 const reference::References& AllReferences() {
   static const auto& references = *[] {
     auto* all = new reference::References();
-    for (auto family : {reference::MatmulReferences, reference::ElementwiseReferences, reference::LossReferences,
-                        reference::ReductionReferences, reference::NormalizationReferences,
+    for (auto family : {reference::MatmulReferences, reference::ElementwiseReferences, reference::MathReferences,
+                        reference::LossReferences, reference::ReductionReferences, reference::NormalizationReferences,
                         reference::MovementReferences, reference::GatherReferences, reference::LogicalReferences,
                         reference::DropoutReferences, reference::UpdateReferences}) {
       all->merge(family());
