@@ -137,7 +137,7 @@ TEST(Verify, OutputsAreOfTheGraph) {
 
 TEST(Verify, OutputsNameAReductionAndAnIndex) {
   EXPECT_EQ(ErrorOf("graph @g(%x: f32[]) -> (%x {reduce=\"max\"}) {}"),
-            "graph @g: output %x has reduce=\"max\"; choose one of sum, mean, concat, gradient");
+            "graph @g: output %x has reduce=\"max\"; choose one of sum, mean, concat, once, gradient");
   EXPECT_EQ(ErrorOf("graph @g(%x: f32[]) -> (%x {reduce=\"gradient\"}) {}"),
             "graph @g: output %x has reduce=\"gradient\"; only a trainable parameter of floats has a gradient to give "
             "out");
