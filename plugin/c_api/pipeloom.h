@@ -186,7 +186,7 @@ int pipeloom_graph_set_update(pipeloom_graph* graph, const char* op, const pipel
 typedef struct pipeloom_program pipeloom_program;
 
 typedef struct pipeloom_compile_options {
-  const char* dump_dir; /* an existing folder for the graph before and after each pass; null or "" for none */
+  const char* dump_dir; /* a folder for the graph before and after each pass; null or "" for none */
 } pipeloom_compile_options;
 void pipeloom_compile_options_init(pipeloom_compile_options* options);
 
@@ -196,9 +196,7 @@ typedef struct pipeloom_parameter {
   int written; /* by an update of that rank */
 } pipeloom_parameter;
 
-/* Takes the graphs out of the module, also where it fails: the module can then only be destroyed. `options` may be
- * null.
- */
+/* Takes the graphs out of the module, also where it fails: it can then only be destroyed. `options` may be null. */
 int pipeloom_compile(pipeloom_module* module, const pipeloom_compile_options* options, pipeloom_program** program);
 /* Sessions that have loaded it do not need it any more. */
 void pipeloom_program_destroy(pipeloom_program* program);
@@ -291,7 +289,7 @@ int pipeloom_session_ranks(const pipeloom_session* session, int* ranks);
  * they are written or bound. */
 int pipeloom_session_load(pipeloom_session* session, const pipeloom_program* program, int* loaded);
 /* What pipeloom_session_run writes here, in order: where ranks are processes, outputs that another one has are of size
- * zero; the scalar ones are everywhere. Valid until the next pipeloom_session_load. */
+ * zero; the scalar ones are everywhere. */
 int pipeloom_session_outputs(const pipeloom_session* session, int loaded, const pipeloom_type** types, size_t* count);
 /* One step, on inputs of the whole batch. After an error that is not refused before the step a session of threads can
  * only be read, and one of processes only be destroyed. */
@@ -317,7 +315,8 @@ int pipeloom_session_bind_parameter(pipeloom_session* session, int rank, const c
 /* What the host itself refuses in place of the load that other ranks come to: they all get the error, and unless all
  * refuse alike no later call works. Returns `code`, or what else went wrong. */
 int pipeloom_session_refuse(pipeloom_session* session, int code, const char* text);
-/* This rank cannot go on: ends the waits of all ranks, now and later, with this text. */
+/* This rank cannot go on: ends the waits of all ranks, now and later, with this text. Another thread may say so while a
+ * call of the session runs. */
 int pipeloom_session_fail(pipeloom_session* session, int code, const char* text);
 
 /* NOLINTEND(readability-identifier-naming,modernize-use-using) */
