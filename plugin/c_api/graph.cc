@@ -91,6 +91,17 @@ absl::StatusOr<std::optional<std::vector<TensorType>>> ReadWrittenTypes(const pi
   return types;
 }
 
+absl::StatusOr<std::vector<TensorType>> InferredTypes(absl::string_view op, const std::vector<Value*>& operands,
+                                                      const AttributeMap& attributes) {
+  std::vector<TensorType> operand_types;
+  operand_types.reserve(operands.size());
+  for (const Value* operand : operands) operand_types.push_back(operand->type);
+  absl::StatusOr<std::vector<TensorType>> types = InferTypes(op, operand_types, attributes);
+  if (types.ok()) return types;
+  // With the op in front, which PlaceOf says too.
+  return absl::Status(types.status().code(), absl::StripPrefix(types.status().message(), absl::StrCat(op, ": ")));
+}
+
 // The types of the results: those of the op table, or those that the host gave where it has to.
 absl::StatusOr<std::vector<TensorType>> ResultTypes(const pipeloom_node& node, const std::vector<Value*>& operands,
                                                     const AttributeMap& attributes) {
@@ -99,14 +110,7 @@ absl::StatusOr<std::vector<TensorType>> ResultTypes(const pipeloom_node& node, c
   const bool are_written = def == nullptr || def->traits.typed;
   std::vector<TensorType> inferred;
   if (def != nullptr) {
-    std::vector<TensorType> operand_types;
-    for (const Value* operand : operands) operand_types.push_back(operand->type);
-    absl::StatusOr<std::vector<TensorType>> types = InferTypes(node.op, operand_types, attributes);
-    if (!types.ok()) {  // with the op in front, which PlaceOf says too
-      const absl::string_view message = types.status().message();
-      return absl::Status(types.status().code(), absl::StripPrefix(message, absl::StrCat(node.op, ": ")));
-    }
-    inferred = *std::move(types);
+    ASSIGN_OR_RETURN(inferred, InferredTypes(node.op, operands, attributes));
   }
   if (are_written) {
     if (written || node.num_results == 0) return written.value_or(inferred);

@@ -144,6 +144,7 @@ pipeloom_type Borrow(const TensorType& type) { return {static_cast<int>(type.dty
 
 std::vector<pipeloom_type> Borrow(const std::vector<TensorType>& types) {
   std::vector<pipeloom_type> borrowed;
+  borrowed.reserve(types.size());
   for (const TensorType& type : types) borrowed.push_back(Borrow(type));
   return borrowed;
 }

@@ -75,7 +75,19 @@ static void print_weights(rank_state* state) {
   if (!state->has_processes || state->rank == 1) CHECK(memcmp(read.w2, state->weights.w2, sizeof(read.w2)) == 0);
 }
 
+static void expect_interface(const rank_state* state, int loaded) {
+  int rank, ranks;
+  OK(pipeloom_session_rank(state->session, &rank));
+  OK(pipeloom_session_ranks(state->session, &ranks));
+  CHECK(rank == state->rank && ranks == STAGES);
+  const pipeloom_type* types;
+  size_t count;
+  OK(pipeloom_session_outputs(state->session, loaded, &types, &count));
+  CHECK(count == 1 && types[0].dtype == PIPELOOM_F32 && types[0].rank == 0);
+}
+
 static int train(rank_state* state, int loaded) {
+  expect_interface(state, loaded);
   for (int step = 0; step < STEPS; ++step) {
     if (step == 1 && is_mode(state, "host_fails") && state->rank == 1) return leave(state, "ValueError in line 7");
     mlp_batch batch;

@@ -90,6 +90,16 @@ static void expect_type(const pipeloom_type* type, int dtype, int rank, int64_t 
   CHECK(type->extents[0] == first && (rank < 2 || type->extents[1] == second));
 }
 
+static void expect_file(const char* folder, const char* name, const char* wanted) {
+  char path[512], text[2048];
+  snprintf(path, sizeof(path), "%s/%s", folder, name);
+  FILE* file = fopen(path, "r");
+  CHECK(file != NULL);
+  text[fread(text, 1, sizeof(text) - 1, file)] = 0;
+  fclose(file);
+  SAME_TEXT(text, wanted);
+}
+
 static void blocks_and_their_program(void) {
   pipeloom_module* module = build_blocks();
   expect_text(module, kBlocks);
@@ -98,9 +108,17 @@ static void blocks_and_their_program(void) {
   expect_text(parsed, kBlocks);
   pipeloom_module_destroy(parsed);
 
+  char dump[512];
+  const char* folder = getenv("TEST_TMPDIR");
+  CHECK(folder != NULL);
+  snprintf(dump, sizeof(dump), "%s/dump", folder);
+  pipeloom_compile_options options;
+  pipeloom_compile_options_init(&options);
+  options.dump_dir = dump;
   pipeloom_program* program;
-  OK(pipeloom_compile(module, NULL, &program));
+  OK(pipeloom_compile(module, &options, &program));
   pipeloom_module_destroy(module);
+  expect_file(folder, "dump/00_input.txt", kBlocks);
   int ranks;
   OK(pipeloom_program_ranks(program, &ranks));
   CHECK(ranks == 2);
