@@ -20,12 +20,16 @@ constexpr int64_t kMostRowsOfRows = 16;
 constexpr int64_t kFewestColumnsOfRows = 64;
 constexpr int64_t kShortestSumOfTransposedRows = 128;
 
+bool IsProduct(const Node& node) { return node.op == "matmul" || node.op == "batch_matmul"; }
+
+// Of the last two axes: a batch of products has the kernel of each.
 std::string KernelOf(const Node& matmul, int threads) {
   const bool transpose_b = GetBool(matmul.attributes, "transpose_b", false);
-  const Shape& a = matmul.operands[0]->type.shape;
+  const int64_t sum = matmul.operands[0]->type.shape.back();
   const Shape& result = matmul.results[0]->type.shape;
-  const bool rows = threads == 1 && !GetBool(matmul.attributes, "transpose_a", false) && result[0] <= kMostRowsOfRows &&
-                    result[1] >= kFewestColumnsOfRows && (!transpose_b || a[1] >= kShortestSumOfTransposedRows);
+  const bool rows = threads == 1 && !GetBool(matmul.attributes, "transpose_a", false) &&
+                    result.end()[-2] <= kMostRowsOfRows && result.end()[-1] >= kFewestColumnsOfRows &&
+                    (!transpose_b || sum >= kShortestSumOfTransposedRows);
   return rows ? "rows" : "brg";
 }
 
@@ -132,7 +136,7 @@ bool Choose(const Graph& graph, const Surroundings& around, const PipelineConfig
   bool changed = false;
   const UseMap uses = ComputeUses(graph);
   for (const auto& node : graph.nodes()) {
-    if (node->op == "matmul") changed |= Set(*node, "kernel", KernelOf(*node, config.threads));
+    if (IsProduct(*node)) changed |= Set(*node, "kernel", KernelOf(*node, config.threads));
     if (!IsGroupable(graph, uses, around, *node)) continue;
     const int64_t group = GroupOf(*node, config.micro_batches);
     if (group > 1) changed |= Set(*node, "group", group);
@@ -147,7 +151,7 @@ absl::Status CheckChoices(const Graph& graph, const PipelineConfig& config) {
       return absl::InternalError(
           absl::StrCat(Print(*node), ": a group of ", group, " of ", config.micro_batches, " micro-batches"));
     }
-    if (node->op == "matmul" && GetString(node->attributes, "kernel", "").empty()) {
+    if (IsProduct(*node) && GetString(node->attributes, "kernel", "").empty()) {
       return absl::InternalError(absl::StrCat(Print(*node), ": no kernel is chosen"));
     }
   }

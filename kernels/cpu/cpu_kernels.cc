@@ -11,6 +11,7 @@ namespace pipeloom {
 
 void RegisterCpuKernels(KernelRegistry& registry) {
   RegisterMatmulKernels(registry);
+  RegisterBatchMatmulKernels(registry);
   RegisterElementwiseKernels(registry);
   RegisterMathKernels(registry);
   RegisterActivationKernels(registry);

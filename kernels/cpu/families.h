@@ -15,6 +15,7 @@ inline void RegisterCpuKernel(KernelRegistry& registry, std::string op, DType dt
 
 // One function a family, each in the file of its name; RegisterCpuKernels calls them all.
 void RegisterMatmulKernels(KernelRegistry& registry);
+void RegisterBatchMatmulKernels(KernelRegistry& registry);
 void RegisterElementwiseKernels(KernelRegistry& registry);
 void RegisterMathKernels(KernelRegistry& registry);
 void RegisterActivationKernels(KernelRegistry& registry);

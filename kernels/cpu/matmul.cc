@@ -1,3 +1,5 @@
+#include "kernels/cpu/matmul.h"
+
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -234,8 +236,10 @@ absl::Status MatmulKernel::Run(absl::Span<void* const> operands, void* scratch) 
 
 }  // namespace
 
+absl::StatusOr<std::unique_ptr<Kernel>> MakeMatmulKernel(const KernelSpec& spec) { return MatmulKernel::Make(spec); }
+
 void RegisterMatmulKernels(KernelRegistry& registry) {
-  RegisterCpuKernel(registry, "matmul", DType::kFloat32, &MatmulKernel::Make);
+  RegisterCpuKernel(registry, "matmul", DType::kFloat32, &MakeMatmulKernel);
 }
 
 }  // namespace pipeloom

@@ -46,33 +46,64 @@ absl::Status CheckEpilogue(OperandTypes operands, const AttributeMap& attributes
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<TensorType>> MatmulShape(OperandTypes operands, const AttributeMap& attributes) {
-  for (int i = 0; i < 2; ++i) {
-    RETURN_IF_ERROR(WantDType(operands, i, DType::kFloat32));
-    RETURN_IF_ERROR(WantRank(operands, i, 2));
-  }
+// Of the matrices that the last two axes are, transposed as the attributes say: the type of operand 0 with the
+// product's two extents.
+absl::StatusOr<TensorType> ProductType(OperandTypes operands, const AttributeMap& attributes) {
   const bool transpose_a = GetBool(attributes, "transpose_a", false);
   const bool transpose_b = GetBool(attributes, "transpose_b", false);
-  const Shape& a = operands[0].shape;
-  const Shape& b = operands[1].shape;
+  const int64_t* const a = &operands[0].shape.back() - 1;
+  const int64_t* const b = &operands[1].shape.back() - 1;
   const int64_t columns = a[transpose_a ? 0 : 1];
   const int64_t rows = b[transpose_b ? 1 : 0];
   if (columns != rows) {
     return Refuse(Describe(operands, 0), transpose_a ? " transposed" : "", " and ", Describe(operands, 1),
                   transpose_b ? " transposed" : "", " do not multiply: ", columns, " columns against ", rows, " rows");
   }
-  TensorType result{DType::kFloat32, {a[transpose_a ? 1 : 0], b[transpose_b ? 0 : 1]}};
+  TensorType result = operands[0];
+  result.shape.end()[-2] = a[transpose_a ? 1 : 0];
+  result.shape.end()[-1] = b[transpose_b ? 0 : 1];
+  return result;
+}
+
+absl::Status WantKernel(const AttributeMap& attributes) {
+  return WantOneOf(attributes, "kernel", "", {"", "brg", "rows"});
+}
+
+absl::StatusOr<std::vector<TensorType>> MatmulShape(OperandTypes operands, const AttributeMap& attributes) {
+  for (int i = 0; i < 2; ++i) {
+    RETURN_IF_ERROR(WantDType(operands, i, DType::kFloat32));
+    RETURN_IF_ERROR(WantRank(operands, i, 2));
+  }
+  ASSIGN_OR_RETURN(TensorType result, ProductType(operands, attributes));
   RETURN_IF_ERROR(CheckEpilogue(operands, attributes, result));
-  RETURN_IF_ERROR(WantOneOf(attributes, "kernel", "", {"", "brg", "rows"}));
+  RETURN_IF_ERROR(WantKernel(attributes));
   RETURN_IF_ERROR(WantAtLeast(attributes, "group", 1, 1));
   return std::vector<TensorType>{std::move(result)};
 }
 
-Value* Multiply(GraphBuilder& builder, Value* a, bool transpose_a, Value* b, bool transpose_b) {
+// Matrices over leading axes that are equal in both operands.
+absl::StatusOr<std::vector<TensorType>> BatchMatmulShape(OperandTypes operands, const AttributeMap& attributes) {
+  for (int i = 0; i < 2; ++i) {
+    RETURN_IF_ERROR(WantDType(operands, i, DType::kFloat32));
+    if (operands[i].rank() < 2) return Refuse(Describe(operands, i), " holds no matrices");
+  }
+  const Shape& a = operands[0].shape;
+  const Shape& b = operands[1].shape;
+  if (!std::equal(a.begin(), a.end() - 2, b.begin(), b.end() - 2)) {
+    return Refuse(Describe(operands, 0), " and ", Describe(operands, 1),
+                  " differ in the axes before the matrices; broadcast_to makes them equal");
+  }
+  ASSIGN_OR_RETURN(TensorType result, ProductType(operands, attributes));
+  if (!HasSaneExtents(result.shape)) return Refuse(ShapeToString(result.shape), " has more than 2^60 elements");
+  RETURN_IF_ERROR(WantKernel(attributes));
+  return std::vector<TensorType>{std::move(result)};
+}
+
+Value* Multiply(GraphBuilder& builder, const std::string& op, Value* a, bool transpose_a, Value* b, bool transpose_b) {
   AttributeMap attributes;
   if (transpose_a) attributes["transpose_a"] = true;
   if (transpose_b) attributes["transpose_b"] = true;
-  return builder.Emit("matmul", {a, b}, std::move(attributes));
+  return builder.Emit(op, {a, b}, std::move(attributes));
 }
 
 // One multiply each, whatever the transposes: a gradient that were transposed
@@ -85,34 +116,44 @@ Value* MatmulGradient(GraphBuilder& builder, const Node& node, int operand, Valu
   const bool transpose_a = GetBool(node.attributes, "transpose_a", false);
   const bool transpose_b = GetBool(node.attributes, "transpose_b", false);
   if (operand == 0) {
-    return transpose_a ? Multiply(builder, b, transpose_b, gradient, true)
-                       : Multiply(builder, gradient, false, b, !transpose_b);
+    return transpose_a ? Multiply(builder, node.op, b, transpose_b, gradient, true)
+                       : Multiply(builder, node.op, gradient, false, b, !transpose_b);
   }
-  return transpose_b ? Multiply(builder, gradient, true, a, transpose_a)
-                     : Multiply(builder, a, !transpose_a, gradient, false);
+  return transpose_b ? Multiply(builder, node.op, gradient, true, a, transpose_a)
+                     : Multiply(builder, node.op, a, !transpose_a, gradient, false);
 }
 
 int64_t MatmulFlops(const Node& node) {
   const Shape& a = node.operands[0]->type.shape;
-  const int64_t k = a[GetBool(node.attributes, "transpose_a", false) ? 0 : 1];
+  const int64_t k = a.end()[GetBool(node.attributes, "transpose_a", false) ? -2 : -1];
   return FlopsOfResult(node) * (2 * k + static_cast<int64_t>(EpilogueSteps(node.attributes).size()));
 }
 
 }  // namespace
 
 std::vector<OpDef> MatmulOps() {
-  return {{"matmul",
-           2,
-           4,
-           {{"transpose_a", AttributeType::kBool},
-            {"transpose_b", AttributeType::kBool},
-            {"epilogue", AttributeType::kString},
-            {"kernel", AttributeType::kString},
-            {"group", AttributeType::kInt}},
-           MatmulShape,
-           MatmulGradient,
-           MatmulFlops,
-           OpTraits{/*elementwise=*/false, /*contracts=*/true}}};
+  const OpTraits contracts{/*elementwise=*/false, /*contracts=*/true};
+  const AttributeSpec transpose_a = {"transpose_a", AttributeType::kBool};
+  const AttributeSpec transpose_b = {"transpose_b", AttributeType::kBool};
+  const AttributeSpec kernel = {"kernel", AttributeType::kString};
+  return {
+      {"matmul",
+       2,
+       4,
+       {transpose_a, transpose_b, {"epilogue", AttributeType::kString}, kernel, {"group", AttributeType::kInt}},
+       MatmulShape,
+       MatmulGradient,
+       MatmulFlops,
+       contracts},
+      {"batch_matmul",
+       2,
+       2,
+       {transpose_a, transpose_b, kernel},
+       BatchMatmulShape,
+       MatmulGradient,
+       MatmulFlops,
+       contracts},
+  };
 }
 
 }  // namespace pipeloom::op_rules

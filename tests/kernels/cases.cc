@@ -66,6 +66,32 @@ void AddMatmuls(CaseList& list) {
   }
 }
 
+void AddBatchMatmuls(CaseList& list) {
+  struct Sizes {
+    Shape batch;
+    int64_t m, k, n;
+  };
+  const std::vector<Sizes> cases = {{{}, 3, 5, 7},     {{1}, 17, 33, 5}, {{3}, 8, 64, 70},  {{2, 3}, 5, 17, 3},
+                                    {{2, 3}, 1, 1, 1}, {{0}, 3, 5, 7},   {{2, 0}, 3, 5, 7}, {{2}, 0, 3, 5},
+                                    {{2}, 3, 0, 5},    {{2}, 3, 5, 0}};
+  for (const Sizes& s : cases) {
+    const auto matrices = [&](int64_t rows, int64_t columns) {
+      Shape shape = s.batch;
+      shape.insert(shape.end(), {rows, columns});
+      return F32(shape);
+    };
+    for (const bool ta : {false, true}) {
+      for (const bool tb : {false, true}) {
+        for (const char* kernel : {"brg", "rows"}) {
+          list.Add("batch_matmul",
+                   {ta ? matrices(s.k, s.m) : matrices(s.m, s.k), tb ? matrices(s.n, s.k) : matrices(s.k, s.n)},
+                   {matrices(s.m, s.n)}, {{"transpose_a", ta}, {"transpose_b", tb}, {"kernel", std::string(kernel)}});
+        }
+      }
+    }
+  }
+}
+
 void AddElementwise(CaseList& list) {
   struct Broadcast {
     Shape a, b, out;
@@ -424,6 +450,7 @@ std::string KernelCase::Name() const {
 std::vector<KernelCase> AllKernelCases() {
   CaseList list;
   AddMatmuls(list);
+  AddBatchMatmuls(list);
   AddElementwise(list);
   AddMaps(list);
   AddLosses(list);

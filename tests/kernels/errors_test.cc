@@ -65,6 +65,50 @@ TEST_F(KernelErrors, IdOutOfRangeNamesIdPositionAndRows) {
   }
 }
 
+TEST_F(KernelErrors, IdOutOfRangeAlongAnAxis) {
+  for (const DType dtype : {DType::kInt32, DType::kInt64}) {
+    for (const int64_t id : {7, -1}) {
+      const TensorType type{dtype, {3, 1}};
+      const RefTensor ids{type, {0, 6, static_cast<double>(id)}};
+      const RefTensor whole{F32({3, 7}), std::vector<double>(21)};
+      const RefTensor picked{F32({3, 1}), std::vector<double>(3)};
+      OperandMemory forward({whole, ids, picked});
+      OperandMemory backward({picked, ids, whole});
+      const AttributeMap axis = {{"axis", int64_t{1}}};
+      const AttributeMap with_size = {{"axis", int64_t{1}}, {"size", int64_t{7}}};
+      const KernelSpec gather{"gather_along_axis", {whole.type, type}, {picked.type}, axis};
+      const KernelSpec scatter{"scatter_add_along_axis", {picked.type, type}, {whole.type}, with_size};
+      for (const absl::Status& status :
+           {RunKernel(registry_, gather, forward), RunKernel(registry_, scatter, backward)}) {
+        EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange);
+        EXPECT_THAT(std::string(status.message()),
+                    AllOf(HasSubstr("id " + std::to_string(id) + " at position 2"), HasSubstr("[0, 7)")));
+      }
+    }
+  }
+}
+
+// A diverged run must be seen in its loss: what compares keeps NaN, wherever it stands.
+TEST_F(KernelErrors, MaximaKeepNaN) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const TensorType three = F32({3});
+  for (const char* op : {"maximum", "minimum"}) {
+    OperandMemory memory({{three, {nan, 1, 2}}, {three, {1, nan, 1}}, {three, {0, 0, 0}}});
+    ASSERT_TRUE(RunKernel(registry_, {op, {three, three}, {three}}, memory).ok());
+    EXPECT_TRUE(std::isnan(memory.Values(2)[0]) && std::isnan(memory.Values(2)[1])) << op;
+  }
+  for (const int64_t axis : {0, 1}) {
+    for (size_t place = 0; place < 9; ++place) {
+      std::vector<double> values = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+      values[place] = nan;
+      OperandMemory memory({{F32({3, 3}), values}, {three, {0, 0, 0}}});
+      const AttributeMap axes = {{"axes", std::vector<int64_t>{axis}}};
+      ASSERT_TRUE(RunKernel(registry_, {"reduce_max", {F32({3, 3})}, {three}, axes}, memory).ok());
+      EXPECT_TRUE(std::isnan(memory.Values(1)[axis == 0 ? place % 3 : place / 3])) << axis << " " << place;
+    }
+  }
+}
+
 TEST_F(KernelErrors, AllLabelsIgnoredIsALossOfZero) {
   const KernelSpec loss{"softmax_cross_entropy", {F32({2, 3}), I32({2})}, {F32({})}};
   OperandMemory memory({{F32({2, 3}), {1, 2, 3, 4, 5, 6}}, {I32({2}), {-100, -100}}, {F32({}), {5}}});

@@ -58,6 +58,28 @@ class MatmulRows : public MatmulBits, public testing::WithParamInterface<const c
 INSTANTIATE_TEST_SUITE_P(Cpu, MatmulRows, testing::Values("brg", "rows"),
                          [](const testing::TestParamInfo<const char*>& info) { return std::string(info.param); });
 
+TEST_P(MatmulRows, ABatchHasTheBitsOfItsProducts) {
+  constexpr int64_t kBatch = 5;
+  for (const bool transpose_b : {false, true}) {
+    KernelSpec one = Spec(GetParam(), 8, 70, 65, transpose_b);
+    KernelSpec all = one;
+    all.op = "batch_matmul";
+    for (TensorType& type : all.inputs) type.shape.insert(type.shape.begin(), kBatch);
+    all.outputs[0].shape.insert(all.outputs[0].shape.begin(), kBatch);
+    const std::vector<RefTensor> operands = MakeOperands(all, 3);
+    std::string expected;
+    for (int64_t i = 0; i < kBatch; ++i) {
+      std::vector<RefTensor> parts = MakeOperands(one, 3);
+      for (size_t k = 0; k < parts.size(); ++k) {
+        const int64_t count = parts[k].type.num_elements();
+        parts[k].values.assign(operands[k].values.begin() + i * count, operands[k].values.begin() + (i + 1) * count);
+      }
+      expected += Run(one, parts);
+    }
+    EXPECT_TRUE(Run(all, operands) == expected) << "transpose_b " << transpose_b;
+  }
+}
+
 TEST_P(MatmulRows, DoNotDependOnTheirNumber) {
   constexpr int64_t kMost = 300;
   const std::vector<std::pair<int64_t, int64_t>> sizes = {{784, 512}, {512, 512}, {512, 10},  {10, 512},  {1, 64},

@@ -21,6 +21,10 @@ void AddMatmul(Cases& cases) {
         cases.push_back({"matmul",
                          {F32(transpose_a ? Shape{k, m} : Shape{m, k}), F32(transpose_b ? Shape{n, k} : Shape{k, n})},
                          {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}}});
+        cases.push_back(
+            {"batch_matmul",
+             {F32(transpose_a ? Shape{2, k, m} : Shape{2, m, k}), F32(transpose_b ? Shape{2, n, k} : Shape{2, k, n})},
+             {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}}});
       }
     }
   }

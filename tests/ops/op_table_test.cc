@@ -35,6 +35,11 @@ std::vector<GoodCase> GoodCases() {
       {"matmul", {F32({8, 3}), F32({3, 4}), F32({4}), x}, {{"epilogue", all_steps}}, {x}},
       {"matmul", {F32({8, 3}), F32({3, 4}), x}, {{"epilogue", std::string("residual+relu")}}, {x}},
       {"matmul", {F32({8, 3}), F32({3, 4})}, {{"kernel", std::string("brg")}, {"group", int64_t{4}}}, {x}},
+      {"batch_matmul", {F32({2, 5, 8, 3}), F32({2, 5, 3, 4})}, {}, {F32({2, 5, 8, 4})}},
+      {"batch_matmul",
+       {F32({5, 3, 8}), F32({5, 4, 3})},
+       {{"kernel", std::string("rows")}, {"transpose_a", true}, {"transpose_b", true}},
+       {F32({5, 8, 4})}},
       {"add", {I32({8, 1}), I32({4})}, {}, {I32({8, 4})}},
       {"sub", {F32({8, 1}), F32({1, 4})}, {}, {x}},
       {"mul", {F32({2, 8, 4}), F32({8, 1})}, {}, {F32({2, 8, 4})}},
@@ -279,6 +284,17 @@ TEST(InferTypesTest, RefusesMatmul) {
        {{"kernel", std::string("x")}},
        "matmul: kernel is \"x\"; give one of \"\", \"brg\", \"rows\""},
       {"matmul", {a, b}, {{"group", int64_t{0}}}, "matmul: group is 0; give at least 1"},
+      {"batch_matmul",
+       {F32({2, 8, 3}), F32({3, 4})},
+       {},
+       "batch_matmul: operand 0 f32[2,8,3] and operand 1 f32[3,4] differ in the axes before the matrices; "
+       "broadcast_to makes them equal"},
+      {"batch_matmul",
+       {F32({2, 8, 3}), F32({2, 3, 4})},
+       {{"transpose_b", true}},
+       "batch_matmul: operand 0 f32[2,8,3] and operand 1 f32[2,3,4] transposed do not multiply: 3 columns against 4 "
+       "rows"},
+      {"batch_matmul", {F32({8}), F32({8, 3})}, {}, "batch_matmul: operand 0 f32[8] holds no matrices"},
   });
 }
 
@@ -518,6 +534,7 @@ TEST(NodeFlopsTest, CountsOperations) {
   EXPECT_EQ(Flops("matmul", {F32({3, 8}), F32({4, 3})}, {{"transpose_a", true}, {"transpose_b", true}}), 2 * 8 * 3 * 4);
   EXPECT_EQ(Flops("matmul", {F32({8, 3}), F32({3, 4}), F32({4})}, {{"epilogue", std::string("bias+relu")}}),
             2 * 8 * 3 * 4 + 2 * 8 * 4);
+  EXPECT_EQ(Flops("batch_matmul", {F32({5, 8, 3}), F32({5, 3, 4})}, {}), 5 * 2 * 8 * 3 * 4);
   EXPECT_EQ(Flops("add", {F32({8, 1}), F32({4})}, {}), 8 * 4);
   EXPECT_EQ(Flops("relu", {x}, {}), 8 * 4);
   EXPECT_EQ(Flops("reduce_sum", {x}, {}), 8 * 4);

@@ -38,11 +38,32 @@ Tensors Matmul(const Tensors& in, const AttributeMap& attributes, const Types& o
   });
 }
 
+Tensors BatchMatmul(const Tensors& in, const AttributeMap& attributes, const Types& out) {
+  const bool transpose_a = GetBool(attributes, "transpose_a", false);
+  const bool transpose_b = GetBool(attributes, "transpose_b", false);
+  const auto at = [](const RefTensor& tensor, Index index, int64_t row, int64_t column) {
+    index.end()[-2] = row;
+    index.end()[-1] = column;
+    return tensor.values[Offset(tensor.type.shape, index)];
+  };
+  return Fill(out[0], [&](const Index& index) {
+    const int64_t row = index.end()[-2];
+    const int64_t column = index.end()[-1];
+    double sum = 0;
+    for (int64_t k = 0; k < in[0].type.shape.end()[transpose_a ? -2 : -1]; ++k) {
+      sum += (transpose_a ? at(in[0], index, k, row) : at(in[0], index, row, k)) *
+             (transpose_b ? at(in[1], index, column, k) : at(in[1], index, k, column));
+    }
+    return sum;
+  });
+}
+
 }  // namespace
 
 References MatmulReferences() {
   return {
       {"matmul", Matmul},
+      {"batch_matmul", BatchMatmul},
   };
 }
 
