@@ -21,18 +21,12 @@ namespace {
 // The first word of an address; its number changes with the layout of what is shared.
 constexpr char kFormat[] = "pipeloom-shm-1 pid %" PRId64 " start %" PRIu64 " fd %d inode %" PRIu64 "\n";
 
-// An object that loses its name at once.
-absl::StatusOr<UniqueFd> OpenNameless(int64_t pid) {
-  for (int attempt = 0;; ++attempt) {
-    const std::string name = absl::StrCat("/pipeloom.", pid, ".", attempt);
-    UniqueFd file(shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL, 0600));
-    if (file.get() < 0 && errno == EEXIST) continue;
-    if (file.get() < 0) {
-      return absl::UnavailableError(absl::ErrnoToStatus(errno, "cannot make shared memory in /dev/shm").message());
-    }
-    shm_unlink(name.c_str());
-    return file;
-  }
+// An object that never has a name, so that no end of the process leaves it behind. Not memfd_create: of that,
+// /dev/shm's limit would not be kept, nor known beforehand.
+absl::StatusOr<UniqueFd> OpenNameless() {
+  UniqueFd file(open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  if (file.get() >= 0) return file;
+  return absl::UnavailableError(absl::ErrnoToStatus(errno, "cannot make shared memory in /dev/shm").message());
 }
 
 absl::Status NoRoomError(int fd, int64_t bytes, absl::string_view what) {
@@ -78,7 +72,7 @@ ShmMapping::~ShmMapping() {
 absl::StatusOr<std::unique_ptr<ShmArena>> ShmArena::Create(int64_t bytes) {
   ArenaAddress address;
   ASSIGN_OR_RETURN(address.maker, ThisProcess());
-  ASSIGN_OR_RETURN(UniqueFd file, OpenNameless(address.maker.pid));
+  ASSIGN_OR_RETURN(UniqueFd file, OpenNameless());
   struct stat info = {};
   if (fstat(file.get(), &info) != 0) return absl::ErrnoToStatus(errno, "fstat of shared memory");
   address.fd = file.get();

@@ -12,11 +12,14 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/base/status_macros.h"
+#include "kernels/transport/stop_signal.h"
 
 namespace pipeloom {
 namespace {
 
 constexpr size_t kLongestLine = 1024;
+// A rank 0 answers within a millisecond. On a machine that is busy it may take longer, but not this long.
+constexpr std::chrono::seconds kLongestAnswer(10);
 
 std::string PortName(const Port& port) { return absl::StrCat("tcp://", port.host, ":", port.service); }
 
@@ -32,9 +35,10 @@ absl::StatusOr<AddressList> Resolve(const Port& port) {
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* list = nullptr;
   const int error = getaddrinfo(port.host.c_str(), port.service.c_str(), &hints, &list);
-  if (error != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(PortName(port), " has no address: ", gai_strerror(error)));
-  }
+  const std::string what = absl::StrCat(PortName(port), " has no address: ");
+  if (error == EAI_AGAIN) return absl::UnavailableError(absl::StrCat(what, gai_strerror(error)));
+  if (error == EAI_SYSTEM) return absl::InvalidArgumentError(absl::ErrnoToStatus(errno, what).message());
+  if (error != 0) return absl::InvalidArgumentError(absl::StrCat(what, gai_strerror(error)));
   return AddressList(list, freeaddrinfo);
 }
 
@@ -54,17 +58,23 @@ bool LimitTime(const UniqueFd& socket, Deadline deadline) {
   return true;
 }
 
+absl::Status NoAnswerError(const Port& port) {
+  return absl::DeadlineExceededError(absl::StrCat(PortName(port), " takes connections but does not answer"));
+}
+
 absl::StatusOr<std::string> ReadLine(const UniqueFd& socket, const Port& port, Deadline deadline) {
   std::string line;
   char buffer[256];
   while (line.size() < kLongestLine && LimitTime(socket, deadline)) {
     const ssize_t bytes = recv(socket.get(), buffer, sizeof(buffer), 0);
-    if (bytes < 0 && errno == EINTR) continue;
+    if (bytes < 0 && errno == EINTR && !StopRequested()) continue;
+    if (bytes < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
     if (bytes < 0) return CallError(errno, absl::StrCat("reading from ", PortName(port)));
     line.append(buffer, static_cast<size_t>(bytes));
-    if (bytes == 0 || line.back() == '\n') return line;
+    if (!line.empty() && line.back() == '\n') return line;
+    if (bytes == 0) return absl::UnavailableError(absl::StrCat(PortName(port), " hangs up without an answer"));
   }
-  return absl::UnavailableError(absl::StrCat(PortName(port), " does not answer with a line"));
+  return NoAnswerError(port);
 }
 
 }  // namespace
@@ -93,9 +103,10 @@ absl::StatusOr<UniqueFd> Listen(const Port& port) {
   if (bind(listener.get(), addresses->ai_addr, addresses->ai_addrlen) == 0 && listen(listener.get(), SOMAXCONN) == 0) {
     return listener;
   }
+  const int error = errno;
   const std::string what = absl::StrCat("cannot listen at ", PortName(port));
-  if (errno == EADDRINUSE) return absl::AlreadyExistsError(what);
-  return CallError(errno, what);
+  if (error == EADDRINUSE) return absl::AlreadyExistsError(what);
+  return absl::FailedPreconditionError(absl::ErrnoToStatus(error, what).message());
 }
 
 void AnswerAll(const UniqueFd& listener, const std::string& line) {
@@ -109,11 +120,12 @@ void AnswerAll(const UniqueFd& listener, const std::string& line) {
 
 absl::StatusOr<std::string> Ask(const Port& port, Deadline deadline) {
   ASSIGN_OR_RETURN(const AddressList addresses, Resolve(port));
+  deadline = std::min(deadline, Deadline::clock::now() + kLongestAnswer);
   const UniqueFd socket = OpenSocket(*addresses, 0);
   if (socket.get() < 0) return CallError(errno, "socket");
-  if (!LimitTime(socket, deadline) || connect(socket.get(), addresses->ai_addr, addresses->ai_addrlen) != 0) {
-    return CallError(errno, absl::StrCat("cannot connect to ", PortName(port)));
-  }
+  const std::string what = absl::StrCat("cannot connect to ", PortName(port));
+  if (!LimitTime(socket, deadline)) return absl::UnavailableError(absl::StrCat(what, " any more: the time is over"));
+  if (connect(socket.get(), addresses->ai_addr, addresses->ai_addrlen) != 0) return CallError(errno, what);
   return ReadLine(socket, port, deadline);
 }
 

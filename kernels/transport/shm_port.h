@@ -19,13 +19,14 @@ struct Port {
   static absl::StatusOr<Port> FromText(absl::string_view text);
 };
 
-// Listens at the port. AlreadyExists where somebody does.
+// Listens at the port. AlreadyExists where somebody does; Unavailable where the host has no address just now.
 absl::StatusOr<UniqueFd> Listen(const Port& port);
 
 // Tells `line` to all who have asked so far.
 void AnswerAll(const UniqueFd& listener, const std::string& line);
 
-// Asks for the line. Unavailable where nobody listens, or no line comes before the deadline.
+// Asks for the line. Unavailable where nobody listens, who listens hangs up, or the host has no address just now;
+// DeadlineExceeded where a program listens that says nothing until the deadline, or for ten seconds.
 absl::StatusOr<std::string> Ask(const Port& port, Deadline deadline);
 
 }  // namespace pipeloom

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/functional/function_ref.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -137,20 +138,38 @@ Ranks MeetAtFile(const std::string& path, const ShmWorld& world, Deadline deadli
   return ranks;
 }
 
+absl::Status WrongAnswerError(const ShmWorld& world, absl::string_view answer) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      "rank ", world.rank.value(), ": what listens at ", world.rendezvous, " does not answer as rank 0 does: ", answer,
+      "; if it is another program, end it or give all ranks another port; if it is rank 0, see what keeps it"));
+}
+
+// Where to find the world. Unavailable where it may be there later.
+absl::StatusOr<std::string> AskAtPort(const Port& port, const ShmWorld& world, Deadline deadline) {
+  absl::StatusOr<std::string> address = Ask(port, deadline);
+  if (absl::IsDeadlineExceeded(address.status())) return WrongAnswerError(world, address.status().message());
+  if (address.ok() && !ArenaAddress::FromText(*address).ok()) {
+    return WrongAnswerError(world, absl::StrCat("'", absl::CHexEscape(address->substr(0, 80)), "'"));
+  }
+  return address;
+}
+
+Ranks ServeAtPort(const UniqueFd& listener, const ShmWorld& world, Deadline deadline) {
+  ASSIGN_OR_RETURN(std::unique_ptr<ShmRanks> ranks, CreateAndJoin(world, deadline));
+  const std::string address = ranks->arena().address().ToText();
+  RETURN_IF_ERROR(WaitForAll(*ranks, world, deadline, [&] { AnswerAll(listener, address); }));
+  return ranks;
+}
+
 // Rank 0 makes the world and tells its address to all who ask, until all have come. A rank 0 that finds the port taken
 // asks too: if a rank 0 listens there, all learn that it was started twice.
 Ranks MeetAtPort(const Port& port, const ShmWorld& world, Deadline deadline) {
   while (true) {
     absl::StatusOr<UniqueFd> listener = absl::AlreadyExistsError("rank 0 listens");
     if (world.rank == RankId(0)) listener = Listen(port);
-    if (listener.ok()) {
-      ASSIGN_OR_RETURN(std::unique_ptr<ShmRanks> ranks, CreateAndJoin(world, deadline));
-      const std::string address = ranks->arena().address().ToText();
-      RETURN_IF_ERROR(WaitForAll(*ranks, world, deadline, [&] { AnswerAll(*listener, address); }));
-      return ranks;
-    }
-    if (!absl::IsAlreadyExists(listener.status())) return listener.status();
-    const absl::StatusOr<std::string> address = Ask(port, deadline);
+    if (listener.ok()) return ServeAtPort(*listener, world, deadline);
+    const bool is_taken = absl::IsAlreadyExists(listener.status());
+    const absl::StatusOr<std::string> address = is_taken ? AskAtPort(port, world, deadline) : listener.status();
     Ranks ranks = address.ok() ? AttachAndJoin(*address, world, deadline) : address.status();
     if (ranks.ok()) {
       RETURN_IF_ERROR(WaitForAll(**ranks, world, deadline, [] {}));
@@ -160,6 +179,7 @@ Ranks MeetAtPort(const Port& port, const ShmWorld& world, Deadline deadline) {
     if (!may_come) return ranks.status();
     if (StopRequested()) return StopError(world);
     if (Deadline::clock::now() >= deadline) {
+      if (world.rank == RankId(0)) return is_taken ? WrongAnswerError(world, ranks.status().message()) : ranks.status();
       return Annotate(MissingError(world, {RankId(0)}), ranks.status().message());
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(5));

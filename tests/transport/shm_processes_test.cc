@@ -1,7 +1,9 @@
 // Shared memory between processes: what the conformance suite, whose ranks are threads, cannot see.
 
-#include <dirent.h>
+#include <dlfcn.h>
+#include <netdb.h>
 #include <signal.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -27,6 +29,16 @@
 #include "kernels/transport/stop_signal.h"
 #include "tests/transport/rank_process.h"
 
+// Lookups of this process, or one that it forks, that find the name server out of reach.
+static int lookups_that_fail = 0;
+
+// Stands before the C library's.
+extern "C" int getaddrinfo(const char* host, const char* service, const addrinfo* hints, addrinfo** list) {
+  if (lookups_that_fail-- > 0) return EAI_AGAIN;
+  static const auto library = reinterpret_cast<decltype(&getaddrinfo)>(dlsym(RTLD_NEXT, "getaddrinfo"));
+  return library(host, service, hints, list);
+}
+
 namespace pipeloom {
 namespace {
 
@@ -41,32 +53,67 @@ constexpr seconds kPromptly(10);  // as the project asks of a death, on a loaded
 
 Deadline Soon() { return steady_clock::now() + seconds(60); }
 
-// What is left in /dev/shm of these processes.
-std::set<std::string> LeftInDevShm(const std::vector<pid_t>& pids) {
-  std::set<std::string> names;
-  DIR* folder = opendir("/dev/shm");
-  while (const dirent* entry = readdir(folder)) {
-    for (pid_t pid : pids) {
-      if (absl::StartsWith(entry->d_name, absl::StrCat("pipeloom.", pid, "."))) names.insert(entry->d_name);
-    }
+// Sees every name that comes into /dev/shm, however short its life.
+class NamesInDevShm {
+ public:
+  NamesInDevShm() : fd_(inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {
+    EXPECT_GE(inotify_add_watch(fd_, "/dev/shm", IN_CREATE | IN_MOVED_TO), 0);
   }
-  closedir(folder);
-  return names;
-}
+  ~NamesInDevShm() { close(fd_); }
+
+  // Those since the last call that have the number of one of these processes; the machine has other users.
+  std::set<std::string> Of(const std::vector<pid_t>& pids) {
+    std::set<std::string> names;
+    alignas(inotify_event) char events[4096];
+    for (ssize_t bytes; (bytes = read(fd_, events, sizeof(events))) > 0;) {
+      for (ssize_t at = 0; at < bytes;) {
+        const auto* event = reinterpret_cast<const inotify_event*>(events + at);
+        const std::string name = event->len > 0 ? event->name : "";
+        for (pid_t pid : pids) {
+          if (absl::StrContains(name, absl::StrCat(pid))) names.insert(name);
+        }
+        at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
+      }
+    }
+    return names;
+  }
+
+ private:
+  const int fd_;
+};
 
 bool Exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
+// Another program's socket, at a port that was free; it listens.
+class OtherListener {
+ public:
+  OtherListener() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    listen(fd_, 16);  // an unbound socket is bound to a free port
+  }
+  ~OtherListener() { close(fd_); }
+
+  std::string port() const {
+    sockaddr_storage address = {};
+    socklen_t bytes = sizeof(address);
+    getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &bytes);
+    unsigned char* port = reinterpret_cast<unsigned char*>(&address) + sizeof(sa_family_t);
+    return absl::StrCat(port[0] * 256 + port[1]);
+  }
+  // To the next `callers` programs that connect.
+  void Say(const std::string& text, int callers) const {
+    for (int i = 0; i < callers; ++i) {
+      const int caller = accept(fd_, nullptr, nullptr);
+      EXPECT_EQ(send(caller, text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
+      close(caller);
+    }
+  }
+
+ private:
+  const int fd_;
+};
+
 // A port that was free a moment ago.
-std::string FreePort() {
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_storage address = {};
-  socklen_t bytes = sizeof(address);
-  listen(fd, 1);  // an unbound socket is bound to a free port
-  getsockname(fd, reinterpret_cast<sockaddr*>(&address), &bytes);
-  close(fd);
-  unsigned char* port = reinterpret_cast<unsigned char*>(&address) + sizeof(sa_family_t);
-  return absl::StrCat(port[0] * 256 + port[1]);
-}
+std::string FreePort() { return OtherListener().port(); }
 
 ChannelSpec Spec(int source, int destination, int64_t bytes, int slots = 2) {
   return {RankId(source), RankId(destination), ChannelTag(0), "value", bytes, slots};
@@ -110,10 +157,10 @@ using Body = std::function<absl::Status(Transport&)>;
 
 class ShmProcessesTest : public ::testing::Test {
  protected:
-  // No end of a test leaves anything behind.
+  // What never had a name is not left behind by any end.
   ~ShmProcessesTest() override {
     processes_.clear();
-    EXPECT_THAT(LeftInDevShm(pids_), IsEmpty());
+    EXPECT_THAT(names_.Of(pids_), IsEmpty());
     unlink(path_.c_str());
   }
 
@@ -147,6 +194,7 @@ class ShmProcessesTest : public ::testing::Test {
     }
   }
 
+  NamesInDevShm names_;
   std::atomic<int>* const reached_ =
       new (mmap(nullptr, sizeof(std::atomic<int>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))
           std::atomic<int>(0);
@@ -270,20 +318,35 @@ TEST_F(ShmProcessesTest, FailureOfOneRankReachesAll) {
   for (const absl::Status& status : JoinAll()) EXPECT_EQ(status, broken);
 }
 
+// Rank 1 sends as fast as it can; rank 0 counts what comes. Stopped, rank 1 is waited for, and no longer than a second.
 TEST_F(ShmProcessesTest, StoppedProcessIsFoundByTheDeadline) {
   StartAll(2, [&](Transport& transport) -> absl::Status {
-    RETURN_IF_ERROR(PassAround(transport, 8, 10));
-    reached_->fetch_add(1);
-    if (transport.rank() == RankId(1)) std::this_thread::sleep_for(seconds(60));
-    ASSIGN_OR_RETURN(std::unique_ptr<ReceiveEnd> receive,
-                     transport.OpenReceive({RankId(1), RankId(0), ChannelTag(1), "late", 8}));
-    return receive->Receive(0, steady_clock::now() + seconds(1));
+    if (transport.rank() == RankId(1)) {
+      ASSIGN_OR_RETURN(std::unique_ptr<SendEnd> send, transport.OpenSend(Spec(1, 0, 8)));
+      for (int64_t k = 0;; ++k) {
+        RETURN_IF_ERROR(send->Acquire(k, Soon()));
+        send->Send(k);
+      }
+    }
+    ASSIGN_OR_RETURN(std::unique_ptr<ReceiveEnd> receive, transport.OpenReceive(Spec(1, 0, 8)));
+    for (int64_t k = 0;; ++k) {
+      RETURN_IF_ERROR(receive->Receive(k, steady_clock::now() + seconds(k == 0 ? 60 : 1)));
+      receive->Release(k);
+      reached_->fetch_add(1);
+    }
   });
-  WaitForReached(2);
+  WaitForReached(1000);
+  const int before = reached_->load();
+  WaitForReached(before + 1000);  // rank 1 keeps sending until it is stopped
+  EXPECT_GE(reached_->load(), before + 1000);
+  const steady_clock::time_point stopped_at = steady_clock::now();
   processes_[1]->Signal(SIGSTOP);
   const absl::Status status = processes_[0]->Join();
+  const steady_clock::duration found_after = steady_clock::now() - stopped_at;
   EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("see what kept rank 1"));
+  EXPECT_GE(found_after, milliseconds(900));
+  EXPECT_LT(found_after, kPromptly);
 }
 
 TEST_F(ShmProcessesTest, MissingRanksAreNamed) {
@@ -306,6 +369,49 @@ TEST_F(ShmProcessesTest, RankZeroThatDoesNotListenIsMissing) {
   const absl::Status status = processes_[0]->Join();
   EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
   EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("for rank 0 of 2"), HasSubstr("cannot connect")));
+}
+
+TEST_F(ShmProcessesTest, AnotherProgramAtThePortIsNamedBeforeTheDeadline) {
+  const OtherListener other;
+  rendezvous_ = absl::StrCat("tcp://127.0.0.1:", other.port());
+  const auto expect_refused = [&](const std::string& answer) {
+    for (int rank : {0, 1}) Start(World(rank, 2), [](Transport&) { return absl::OkStatus(); });
+    if (answer[0] == '\'') other.Say("220 mail\r\n", 2);
+    for (const absl::Status& status : JoinAll()) {
+      EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+      EXPECT_THAT(std::string(status.message()),
+                  AllOf(HasSubstr(absl::StrCat("what listens at ", rendezvous_, " does not answer as rank 0 does")),
+                        HasSubstr(answer), HasSubstr("give all ranks another port")));
+    }
+  };
+  const steady_clock::time_point start = steady_clock::now();
+  expect_refused("'220 mail\\r\\n'");
+  expect_refused("takes connections but does not answer");
+  EXPECT_LT(steady_clock::now() - start, seconds(30));
+}
+
+TEST_F(ShmProcessesTest, PortThatIsTakenAndHangsUpIsNamedAtTheDeadline) {
+  start_deadline_ = milliseconds(300);
+  const OtherListener other;
+  rendezvous_ = absl::StrCat("tcp://127.0.0.1:", other.port());
+  Start(World(0, 2), [](Transport&) { return absl::OkStatus(); });
+  std::atomic<bool> over{false};
+  std::thread hangs_up([&] {
+    while (!over) other.Say("", 1);
+  });
+  const absl::Status status = processes_[0]->Join();
+  over = true;
+  Start(World(1, 2), [](Transport&) { return absl::OkStatus(); });  // lets go of the last accept
+  hangs_up.join();
+  EXPECT_THAT(std::string(status.message()), HasSubstr("does not answer as rank 0 does"));
+}
+
+TEST_F(ShmProcessesTest, NamesThatCannotBeLookedUpJustNowAreAskedForAgain) {
+  lookups_that_fail = 3;
+  rendezvous_ = absl::StrCat("tcp://localhost:", FreePort());
+  StartAll(2, [](Transport& transport) { return PassAround(transport, 8, 10); });
+  lookups_that_fail = 0;
+  JoinAllOk();
 }
 
 TEST_F(ShmProcessesTest, DeathWhileRanksGatherIsNoticed) {
@@ -408,7 +514,6 @@ TEST_F(ShmProcessesTest, KilledRunsLeaveNothingThatMatters) {
   for (auto& process : processes_) process->Signal(SIGKILL);
   processes_.clear();
   EXPECT_TRUE(Exists(path_));
-  EXPECT_THAT(LeftInDevShm(pids_), IsEmpty());
   StartAll(3, [&](Transport& transport) {
     reached_->fetch_add(1);
     return WaitForPrevious(transport);
@@ -417,7 +522,6 @@ TEST_F(ShmProcessesTest, KilledRunsLeaveNothingThatMatters) {
   EXPECT_FALSE(Exists(path_));
   for (auto& process : processes_) process->Signal(SIGKILL);
   processes_.clear();
-  EXPECT_THAT(LeftInDevShm(pids_), IsEmpty());
   StartAll(3, [](Transport& transport) { return PassAround(transport, 100, 10); });
   JoinAllOk();
 }
