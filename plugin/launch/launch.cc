@@ -1,8 +1,10 @@
 #include "plugin/launch/launch.h"
 
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
@@ -61,6 +63,8 @@ absl::Status Join(const Placement& placement, const LaunchOptions& options, Worl
   world->deadline = options.deadline;
   if (placement.kind == Placement::Kind::kThreads) return absl::OkStatus();
   EndWaitsOnSigterm();  // before the first wait
+  // Ranks over shared memory have nothing else that would tell them that mpirun is gone.
+  if (placement.by_mpirun) prctl(PR_SET_PDEATHSIG, SIGTERM);
   world->has_processes = true;
   if (placement.kind == Placement::Kind::kShm) {
     world->rank = RankId(placement.rank);

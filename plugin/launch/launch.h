@@ -28,8 +28,9 @@ struct World {
 
 // Finds out which rank this process is and meets the others; the only place of Pipeloom that reads the environment.
 // With `mpi` or `shm` outside a launcher it does not return but becomes `mpirun -n <stages>` of the same program with
-// the same arguments. Where ranks are processes SIGTERM ends waits from here on (stop_signal.h). Called once, early in
-// main, with main's arguments. NotFound where there is no mpirun, and what PlaceRanks and the transports give.
+// the same arguments. Where ranks are processes SIGTERM ends waits from here on (stop_signal.h), and ranks of mpirun
+// get one if it dies. Called once, early in main, with main's arguments. NotFound where there is no mpirun, and what
+// PlaceRanks and the transports give.
 absl::Status JoinWorld(int argc, char** argv, const LaunchOptions& options, World* world);
 
 // The same for a host that is no program of ours: it never starts anything. FailedPrecondition where ranks are to be

@@ -50,6 +50,7 @@ absl::StatusOr<Placement> ReadOwnVariables(GetVariable get) {
   placement.kind = Placement::Kind::kShm;
   ASSIGN_OR_RETURN(placement.rank, NumberIn(kRank, get));
   ASSIGN_OR_RETURN(placement.size, NumberIn(kSize, get));
+  if (placement.size < 1) return absl::InvalidArgumentError(absl::StrCat(kSize, "=0 has no rank; give at least 1"));
   if (placement.rank >= placement.size) {
     return absl::InvalidArgumentError(absl::StrCat(kRank, "=", placement.rank, " is not one of the ", kSize, "=",
                                                    placement.size, " ranks; give 0 to ", placement.size - 1));
@@ -64,6 +65,7 @@ absl::StatusOr<Placement> ReadOwnVariables(GetVariable get) {
 
 absl::StatusOr<Placement> UnderMpirun(absl::string_view transport, const MpirunRank& mpirun) {
   Placement placement;
+  placement.by_mpirun = true;
   const bool can_share = mpirun.on_one_host && !mpirun.folder.empty();
   placement.kind =
       transport == "mpi" || (transport == "auto" && !can_share) ? Placement::Kind::kMpi : Placement::Kind::kShm;

@@ -24,6 +24,7 @@ struct Placement {
   int rank = 0;            // kShm
   int size = 1;            // kShm
   std::string rendezvous;  // kShm, as ShmWorld's
+  bool by_mpirun = false;  // started by it: kShm, kMpi
 };
 
 // From --transport and from what a launcher left in the environment:

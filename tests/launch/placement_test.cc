@@ -68,6 +68,8 @@ TEST(Placement, UnderMpirun) {
   EXPECT_EQ(placement->rank, 1);
   EXPECT_EQ(placement->size, 4);
   EXPECT_EQ(placement->rendezvous, "file:/tmp/ompi.host.0/pid.17/pipeloom");
+  EXPECT_TRUE(placement->by_mpirun);
+  EXPECT_TRUE(Place("mpi", Mpirun(1, 4, 4))->by_mpirun);
 }
 
 TEST(Placement, UnderAnotherLauncher) {
@@ -78,11 +80,13 @@ TEST(Placement, UnderAnotherLauncher) {
     EXPECT_EQ(placement->rank, 1);
     EXPECT_EQ(placement->size, 2);
     EXPECT_EQ(placement->rendezvous, "tcp://localhost:4711");
+    EXPECT_FALSE(placement->by_mpirun);  // a launcher may end before its ranks
   }
   ExpectKind("auto", Own("0", "1"), Placement::Kind::kThreads);
   ExpectError("mpi", Own("1", "2"), "--transport=mpi needs mpirun, but PIPELOOM_RANK is set");
   ExpectError("threads", Own("1", "2"), "but 2 were started");
   ExpectError("auto", Own("2", "2"), "PIPELOOM_RANK=2 is not one of the PIPELOOM_WORLD_SIZE=2 ranks; give 0 to 1");
+  ExpectError("auto", Own("0", "0"), "PIPELOOM_WORLD_SIZE=0 has no rank; give at least 1");
   ExpectError("auto", Own("one", "2"), "PIPELOOM_RANK=one is no number from 0 on");
   ExpectError("auto", Own("-1", "2"), "PIPELOOM_RANK=-1 is no number from 0 on");
   for (const char* missing : {"PIPELOOM_RANK", "PIPELOOM_WORLD_SIZE", "PIPELOOM_RENDEZVOUS"}) {

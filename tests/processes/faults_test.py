@@ -127,6 +127,19 @@ class Faults(sample.InFolder):
                     if rank != victim:
                         self.expect_place(rank, output)
 
+    def test_kill_of_mpirun(self):
+        """It takes its ranks with it, also those that do not use MPI."""
+        for transport in PROCESSES:
+            with self.subTest(transport=transport):
+                running = self.start(transport)
+                running.wait_for("step: 10,")
+                ranks = [running.process(rank) for rank in range(3)]
+                running.kill_mpirun()
+                begin = time.monotonic()
+                while any(map(sample.is_running, ranks)):
+                    self.assertLess(time.monotonic() - begin, 10)
+                    time.sleep(0.05)
+
     def test_frozen_process(self):
         for transport in PROCESSES:
             with self.subTest(transport=transport):

@@ -104,6 +104,10 @@ class Running:
         os.kill(pid, number)
         return pid
 
+    def kill_mpirun(self):
+        self._mpirun.kill()
+        self._mpirun.wait()
+
     def end(self, seconds):
         """Waits for the end; returns its code and all output."""
         try:
