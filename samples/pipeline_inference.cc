@@ -121,6 +121,10 @@ void LikeliestIds(const Tensor& logits, Tensor* ids) {
 absl::Status Run(World& world) {
   const int64_t batch = absl::GetFlag(FLAGS_batch_size);
   if (batch < 1) return absl::InvalidArgumentError(absl::StrCat("--batch_size=", batch, " cannot be; give at least 1"));
+  const int generate = absl::GetFlag(FLAGS_generate);
+  if (generate < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("--generate=", generate, " cannot be; give at least 0"));
+  }
   ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer, MakeTrainer(absl::GetFlag(FLAGS_stages), world));
   Tensor ids(TensorType{DType::kInt32, {batch, 1}});
   for (int64_t row = 0; row < batch; ++row) ids.data<int32_t>()[row] = static_cast<int32_t>(row % kVocabulary);
@@ -128,7 +132,7 @@ absl::Status Run(World& world) {
   PrintLogits(outputs[0]);
 
   std::vector<std::string> sequences(static_cast<size_t>(batch));
-  for (int left = absl::GetFlag(FLAGS_generate); left > 0; --left) {
+  for (int left = generate; left > 0; --left) {
     LikeliestIds(outputs[0], &ids);
     for (int64_t row = 0; row < batch; ++row) {
       absl::StrAppend(&sequences[static_cast<size_t>(row)], " ", ids.data<int32_t>()[row]);

@@ -144,9 +144,19 @@ absl::Status CheckCover(std::vector<const Entry*> entries, int64_t data_bytes) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<Metadata> ReadMetadata(const Json& json) {
+  if (!json.is_object()) return Bad("its '", kMetadata, "' is no object");
+  Metadata metadata;
+  for (const auto& [name, value] : json.items()) {
+    if (!value.is_string()) return Bad("'", name, "' in its '", kMetadata, "' is no text");
+    metadata.emplace(name, value.get<std::string>());
+  }
+  return metadata;
+}
+
 }  // namespace
 
-absl::StatusOr<TensorMap> ParseSafetensors(absl::string_view bytes) {
+absl::StatusOr<TensorMap> ParseSafetensors(absl::string_view bytes, Metadata* metadata) {
   if (bytes.size() < kLengthBytes) {
     return Bad("it has ", bytes.size(), " bytes, and ", kLengthBytes, " are needed for the length of the header");
   }
@@ -161,7 +171,11 @@ absl::StatusOr<TensorMap> ParseSafetensors(absl::string_view bytes) {
 
   std::vector<Entry> entries;
   for (const auto& [name, json] : header.items()) {
-    if (name == kMetadata) continue;
+    if (name == kMetadata) {
+      ASSIGN_OR_RETURN(Metadata read, ReadMetadata(json));
+      if (metadata != nullptr) *metadata = std::move(read);
+      continue;
+    }
     ASSIGN_OR_RETURN(Entry entry, ReadEntry(name, json, static_cast<int64_t>(data.size())));
     entries.push_back(std::move(entry));
   }
@@ -179,8 +193,9 @@ absl::StatusOr<TensorMap> ParseSafetensors(absl::string_view bytes) {
   return tensors;
 }
 
-absl::Status WriteSafetensors(const std::string& path, const TensorMap& tensors) {
+absl::Status WriteSafetensors(const std::string& path, const TensorMap& tensors, const Metadata& metadata) {
   Json header = Json::object();
+  if (!metadata.empty()) header[kMetadata] = metadata;
   std::vector<absl::string_view> parts(2);
   int64_t offset = 0;
   for (const auto& [name, tensor] : tensors) {

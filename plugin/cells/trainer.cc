@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "kernels/base/file_io.h"
@@ -34,13 +35,28 @@ std::vector<TensorView> ViewsOf(std::vector<Tensor>& tensors) {
   return views;
 }
 
+// In the metadata of a checkpoint.
+constexpr char kSteps[] = "steps";
+
+// Those of a checkpoint; `otherwise` where it does not say, as those of other programs.
+absl::StatusOr<int64_t> StepsOf(const Metadata& metadata, int64_t otherwise) {
+  const auto steps = metadata.find(kSteps);
+  int64_t number = 0;
+  if (steps == metadata.end()) return otherwise;
+  if (absl::SimpleAtoi(steps->second, &number) && number >= 0) return number;
+  return absl::InvalidArgumentError(
+      absl::StrCat("its metadata says ", kSteps, "='", steps->second, "', which is no number from 0 on"));
+}
+
 std::vector<std::string> ParameterNames(const CellTree& tree) {
   std::vector<std::string> names;
   for (const CellTree::NamedParameter& named : tree.parameters()) names.push_back(named.name);
   return names;
 }
 
-absl::StatusOr<CellTree> CheckedTree(const Pipeline& pipeline, const std::optional<Optimizer>& optimizer) {
+absl::StatusOr<CellTree> CheckedTree(const Pipeline& pipeline, const std::optional<Optimizer>& optimizer,
+                                     const TrainerOptions& options) {
+  RETURN_IF_ERROR(FindSchedule(options.schedule).status());  // predicting has its own, and would not see a wrong name
   if (pipeline.net_with_loss == nullptr) return absl::InvalidArgumentError("the pipeline has no network; give it one");
   ASSIGN_OR_RETURN(CellTree tree, CellTree::Of(*pipeline.net_with_loss));
   RETURN_IF_ERROR(StagesOfCells(tree, pipeline.stage_config).status());
@@ -80,7 +96,7 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const PipelineCellInfer
 absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Start(Pipeline pipeline, std::optional<Optimizer> optimizer,
                                                         const TrainerOptions& options,
                                                         std::unique_ptr<Transport> transport) {
-  absl::StatusOr<CellTree> tree = CheckedTree(pipeline, optimizer);
+  absl::StatusOr<CellTree> tree = CheckedTree(pipeline, optimizer, options);
   if (!tree.ok()) {
     if (transport != nullptr) transport->Fail(tree.status());
     return tree.status();
@@ -313,7 +329,7 @@ absl::Status Trainer::SaveCheckpoint(const std::string& path) const {
   return session_
       ->OnRankZero(absl::StrCat("writing ", path),
                    [&]() -> absl::StatusOr<std::string> {
-                     RETURN_IF_ERROR(WriteSafetensors(path, values));
+                     RETURN_IF_ERROR(WriteSafetensors(path, values, {{kSteps, absl::StrCat(steps_)}}));
                      return "";
                    })
       .status();
@@ -322,8 +338,15 @@ absl::Status Trainer::SaveCheckpoint(const std::string& path) const {
 absl::Status Trainer::LoadCheckpoint(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string bytes,
                    session_->OnRankZero(absl::StrCat("reading ", path), [&] { return ReadFile(path); }));
-  absl::StatusOr<TensorMap> values = ParseSafetensors(bytes);
-  return Annotate(values.ok() ? WriteParameters(*std::move(values)) : values.status(), path);
+  const auto take = [&]() -> absl::Status {
+    Metadata metadata;
+    ASSIGN_OR_RETURN(TensorMap values, ParseSafetensors(bytes, &metadata));
+    ASSIGN_OR_RETURN(const int64_t steps, StepsOf(metadata, steps_));
+    RETURN_IF_ERROR(WriteParameters(std::move(values)));
+    steps_ = steps;
+    return absl::OkStatus();
+  };
+  return Annotate(take(), path);
 }
 
 }  // namespace pipeloom

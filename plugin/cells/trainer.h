@@ -42,8 +42,8 @@ struct TrainerOptions {
 //   ASSIGN_OR_RETURN(auto trainer, Trainer::Create(pipeline, SGD(net->TrainableParams(), 0.01), options));
 //   ASSIGN_OR_RETURN(float loss, trainer->Step({images.view(), labels.view()}));
 //
-// Dropouts draw anew in each step, counted from 0. Parameters begin with their initial values. Axis 0 of all inputs is
-// the batch. Used by one thread at a time.
+// Dropouts draw anew in each step, counted from 0, or from where a checkpoint was saved. Parameters begin with their
+// initial values. Axis 0 of all inputs is the batch. Used by one thread at a time.
 //
 // Stages are threads of this process, or processes that each have a trainer over their end of a transport. These make
 // the same calls with the same arguments, as Session::CreateForRank says; all calls but WriteParameters are collective.
@@ -54,8 +54,8 @@ class Trainer {
   static absl::StatusOr<std::unique_ptr<Trainer>> Create(Pipeline pipeline, Optimizer optimizer,
                                                          const TrainerOptions& options,
                                                          std::unique_ptr<Transport> transport = nullptr);
-  // A network without a loss, that only predicts: CompileStep and Step are refused, the schedule of `options` counts
-  // for nothing, and the table of stages is printed by the first CompilePredict or Predict.
+  // A network without a loss, that only predicts: CompileStep and Step are refused, the schedule of `options`
+  // counts for nothing but must be one, and the table of stages is printed by the first CompilePredict or Predict.
   static absl::StatusOr<std::unique_ptr<Trainer>> Create(const PipelineCellInference& pipeline,
                                                          const TrainerOptions& options,
                                                          std::unique_ptr<Transport> transport = nullptr);
@@ -79,7 +79,8 @@ class Trainer {
   absl::StatusOr<TensorMap> ReadParameters() const;
   // All or nothing: refuses names that the network does not have, or lacks, and other types, before it writes any.
   absl::Status WriteParameters(TensorMap values);
-  // The same to and from a safetensors file, which does not depend on stages or time. Only rank 0 sees the file.
+  // The same to and from a safetensors file, which does not depend on stages or time. With it goes how many steps of
+  // training there were, from which dropouts go on; a file that does not say so leaves that. Only rank 0 sees the file.
   absl::Status SaveCheckpoint(const std::string& path) const;
   absl::Status LoadCheckpoint(const std::string& path);
 
@@ -122,7 +123,7 @@ class Trainer {
   Programs predict_programs_;
   // The values of parameters that no program has used so far; the session has all others.
   TensorMap not_used_yet_;
-  int64_t steps_ = 0;                        // of training, that ended well
+  int64_t steps_ = 0;                        // of training, that ended well, with those of the checkpoint
   std::vector<TensorView> inputs_and_step_;  // room for them
   std::vector<std::string> warned_of_;       // cells that print without a stage
 };

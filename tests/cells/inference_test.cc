@@ -185,6 +185,17 @@ TEST(PipelineCellInferenceTest, RefusesABatchThatDoesNotDivide) {
               AllOf(HasSubstr("batch 8"), HasSubstr("3 micro-batches")));
 }
 
+TEST(PipelineCellInferenceTest, RefusesAScheduleThatIsNone) {
+  TrainerOptions options = Options(1);
+  options.schedule = "1fib";
+  const absl::Status status =
+      Trainer::Create(PipelineCellInference(std::make_shared<LanguageModel>(), 2), options).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("no schedule is named \"1fib\"; choose from 1f1b"));
+  options.schedule = "gpipe";
+  EXPECT_TRUE(Trainer::Create(PipelineCellInference(std::make_shared<LanguageModel>(), 2), options).ok());
+}
+
 TEST(PipelineCellInferenceTest, IdOutOfRangeNamesItsPlace) {
   auto net = std::make_shared<LanguageModel>();
   net->SetStages({0, 0, 1, 1});

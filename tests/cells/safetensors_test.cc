@@ -82,6 +82,19 @@ TEST(Safetensors, ReadsFilesOfOthers) {
   EXPECT_EQ(read->at("a").data<int32_t>()[0], 7);
 }
 
+TEST(Safetensors, MetadataIsReadAsItWasWritten) {
+  const Metadata written = {{"format", "\"pt\""}, {"steps", "17"}};
+  TensorMap tensors;
+  tensors.emplace("a", Floats({1}, {1.0f}));
+  ASSERT_TRUE(WriteSafetensors(Path("metadata"), tensors, written).ok());
+  Metadata read;
+  EXPECT_TRUE(ParseSafetensors(*ReadFile(Path("metadata")), &read).ok());
+  EXPECT_EQ(read, written);
+  EXPECT_THAT(Refusal(File(R"({"__metadata__":7})", "")), HasSubstr("its '__metadata__' is no object"));
+  EXPECT_THAT(Refusal(File(R"({"__metadata__":{"steps":17}})", "")),
+              HasSubstr("'steps' in its '__metadata__' is no text"));
+}
+
 TEST(Safetensors, RefusesFilesThatAreCutShort) {
   const std::string whole = File(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", std::string(8, 'x'));
   ASSERT_TRUE(ParseSafetensors(whole).ok());

@@ -114,6 +114,44 @@ TEST(DropoutTest, StepSeedAndMicroBatchEachChangeWhatIsKept) {
       std::any_of(two.of_step[0].begin(), two.of_step[0].end(), [](double count) { return std::lround(count) == 1; }));
 }
 
+// The losses of a run that ends in the middle, is saved, and goes on in another trainer are those of one that does not.
+TEST(DropoutTest, ARunThatIsLoadedGoesOnWithTheMasksOfTheOneThatWasSaved) {
+  const auto make = [] {
+    auto net = std::make_shared<Masked>();
+    return Train(net, 2, SGD(net->TrainableParams(), 0.1), Options(1), "sum");
+  };
+  Tensor x = Make(DType::kFloat32, {2, kWidth}, {1});
+  const auto losses_of = [&](Trainer& trainer, int steps) {
+    std::vector<float> losses;
+    for (int step = 0; step < steps; ++step) losses.push_back(trainer.Step({x.view()}).value_or(0));
+    return losses;
+  };
+  const auto whole = make();
+  const std::vector<float> begin = losses_of(*whole, 3), end = losses_of(*whole, 3);
+  const std::string path = testing::TempDir() + "/dropout_run";
+  const auto first = make();
+  EXPECT_EQ(losses_of(*first, 3), begin);
+  ASSERT_TRUE(first->SaveCheckpoint(path).ok());
+  const auto second = make();
+  ASSERT_TRUE(second->LoadCheckpoint(path).ok());
+  EXPECT_EQ(losses_of(*second, 3), end);
+  // Also one that has gone its own way; and without the number, masks go on from where the trainer is.
+  ASSERT_TRUE(second->LoadCheckpoint(path).ok());
+  EXPECT_EQ(losses_of(*second, 3), end);
+  const absl::StatusOr<TensorMap> saved = ReadSafetensors(path);
+  ASSERT_TRUE(saved.ok()) << saved.status();
+  ASSERT_TRUE(WriteSafetensors(path, *saved).ok());
+  const auto third = make();
+  losses_of(*third, 3);
+  ASSERT_TRUE(third->LoadCheckpoint(path).ok());
+  EXPECT_EQ(losses_of(*third, 3), end);
+  for (const char* steps : {"-1", "three", "99999999999999999999", ""}) {
+    ASSERT_TRUE(WriteSafetensors(path, *saved, {{"steps", steps}}).ok());
+    EXPECT_THAT(std::string(third->LoadCheckpoint(path).message()),
+                AllOf(HasSubstr(path), HasSubstr(absl::StrCat("steps='", steps, "', which is no number"))));
+  }
+}
+
 // An embedding, two dropouts in one cell, and the table again at the end.
 class Language : public Cell {
  public:

@@ -44,6 +44,7 @@ class Inference(sample.InFolder):
             ("--stages=5", "the network has 4 cells; give 1 to 4"),
             ("--batch_size=6", "batch 6 does not divide into 4 micro-batches"),
             ("--batch_size=0", "cannot be; give at least 1"),
+            ("--generate=-1", "cannot be; give at least 0"),
         ):
             done = self.run_program([BINARY, flag])
             self.assertEqual(done.returncode, 1)

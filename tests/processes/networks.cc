@@ -1,4 +1,5 @@
-// Trains one of the networks of networks_test.py, whose losses and weights must not depend on how it is run.
+// Trains one of the networks of networks_test.py, whose losses and weights must not depend on how it is run, or
+// predicts with it.
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -27,6 +28,7 @@ ABSL_FLAG(std::string, schedule, "1f1b", "");
 ABSL_FLAG(int32_t, stages, 1, "1 to 4");
 ABSL_FLAG(std::string, losses_out, "", "");
 ABSL_FLAG(std::string, weights_out, "", "");
+ABSL_FLAG(std::string, logits_out, "", "Predicts instead; rank N writes what it gets to a file of this name, and .N");
 
 namespace pipeloom {
 namespace {
@@ -80,11 +82,11 @@ class TiedNetwork : public Cell {
 };
 
 // The children in equal shares, or in turn where the schedule is interleaved, so that it has chunks to interleave.
-StageConfig Spread(const Cell& network, int stages, bool in_turn) {
+StageConfig Spread(const Cell& network, const std::string& before, int stages, bool in_turn) {
   StageConfig config;
   const int cells = static_cast<int>(network.children().size());
   for (int i = 0; i < cells; ++i) {
-    config.emplace_back(absl::StrCat(kBackbone, ".", network.children()[static_cast<size_t>(i)].name),
+    config.emplace_back(absl::StrCat(before, network.children()[static_cast<size_t>(i)].name),
                         in_turn ? i % stages : i * stages / cells);
   }
   return config;
@@ -112,17 +114,10 @@ std::vector<Tensor> Batch(bool ids, int step) {
   return batch;
 }
 
-absl::Status Run(World& world) {
-  const bool ids = absl::GetFlag(FLAGS_network) == "tied";
-  std::shared_ptr<Cell> network = std::make_shared<SkipNetwork>();
-  if (ids) network = std::make_shared<TiedNetwork>();
-  network->SetSeed(3);
-  TrainerOptions options;
-  options.stages = absl::GetFlag(FLAGS_stages);
-  options.schedule = absl::GetFlag(FLAGS_schedule);
-  options.table = nullptr;
-  const Pipeline pipeline(std::make_shared<WithLossCell>(network, std::make_shared<CrossEntropyLoss>()), kMicroBatches,
-                          Spread(*network, options.stages, options.schedule == "interleaved"));
+absl::Status TrainIt(const std::shared_ptr<Cell>& network, bool ids, const TrainerOptions& options, World& world) {
+  const Pipeline pipeline(
+      std::make_shared<WithLossCell>(network, std::make_shared<CrossEntropyLoss>()), kMicroBatches,
+      Spread(*network, absl::StrCat(kBackbone, "."), options.stages, options.schedule == "interleaved"));
   ASSIGN_OR_RETURN(
       const std::unique_ptr<Trainer> trainer,
       Trainer::Create(pipeline, Adam(network->TrainableParams(), 0.01), options, std::move(world.transport)));
@@ -135,6 +130,40 @@ absl::Status Run(World& world) {
   RETURN_IF_ERROR(trainer->SaveCheckpoint(absl::GetFlag(FLAGS_weights_out)));
   if (world.rank != RankId(0)) return absl::OkStatus();
   return WriteFileAtomically(absl::GetFlag(FLAGS_losses_out), {absl::StrJoin(losses, "\n")});
+}
+
+// The logits of each row of each step, a line of hexadecimal words.
+absl::Status PredictWithIt(const std::shared_ptr<Cell>& network, bool ids, TrainerOptions options, World& world) {
+  options.output_broadcast = true;
+  const PipelineCellInference pipeline(network, kMicroBatches, Spread(*network, "", options.stages, false));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
+                   Trainer::Create(pipeline, options, std::move(world.transport)));
+  std::string text;
+  for (int step = 0; step < kSteps; ++step) {
+    std::vector<Tensor> batch = Batch(ids, step);
+    ASSIGN_OR_RETURN(const std::vector<Tensor> outputs, trainer->Predict({batch[0].view()}));
+    for (int64_t row = 0; row < kRows; ++row) {
+      for (int64_t i = 0; i < kClasses; ++i) {
+        const float logit = outputs[0].data<float>()[row * kClasses + i];
+        absl::StrAppend(&text, absl::Hex(absl::bit_cast<uint32_t>(logit)), " ");
+      }
+      text += "\n";
+    }
+  }
+  return WriteFileAtomically(absl::StrCat(absl::GetFlag(FLAGS_logits_out), ".", world.rank.value()), {text});
+}
+
+absl::Status Run(World& world) {
+  const bool ids = absl::GetFlag(FLAGS_network) == "tied";
+  std::shared_ptr<Cell> network = std::make_shared<SkipNetwork>();
+  if (ids) network = std::make_shared<TiedNetwork>();
+  network->SetSeed(3);
+  TrainerOptions options;
+  options.stages = absl::GetFlag(FLAGS_stages);
+  options.schedule = absl::GetFlag(FLAGS_schedule);
+  options.table = nullptr;
+  if (!absl::GetFlag(FLAGS_logits_out).empty()) return PredictWithIt(network, ids, options, world);
+  return TrainIt(network, ids, options, world);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 """An MLP with a skip over two layers, and an embedding network with dropout and
-a tied table: the same bits over stages, schedules and transports."""
+a tied table: the same bits over stages, schedules and transports. All rows of
+their tables differ, as those of the sample pipeline_inference do not."""
 
+import glob
 import itertools
 import os
 
@@ -37,6 +39,35 @@ class Networks(sample.InFolder):
 
     def test_tied(self):
         self.check("tied")
+
+    def predict(self, network, **flags):
+        """What each rank gets, in the order of the ranks."""
+        logits = self.path("logits")
+        done = self.run_program([
+            BINARY, f"--network={network}", "--logits_out=" + logits,
+            *(f"--{name}={value}" for name, value in flags.items())
+        ])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        files = sorted(glob.glob(logits + ".*"))
+        said = [sample.read(file).decode() for file in files]
+        for file in files:
+            os.remove(file)
+        return said
+
+    def test_every_rank_gets_the_logits_of_one_device(self):
+        for network in ("skip", "tied"):
+            one, = self.predict(network)
+            rows = one.splitlines()
+            # Of four batches of twelve rows, with eleven different inputs.
+            self.assertEqual(len(rows), 48)
+            self.assertGreater(len(set(rows)), 8)
+            self.assertEqual(len(set(rows[0].split())), 11)
+            for transport, stages in itertools.product(("shm", "mpi"), (2, 4)):
+                with self.subTest(network=network, transport=transport,
+                                  stages=stages):
+                    self.assertEqual(
+                        self.predict(network, transport=transport,
+                                     stages=stages), [one] * stages)
 
 
 if __name__ == "__main__":
