@@ -281,8 +281,8 @@ class LauncherTest(unittest.TestCase):
         self.write("script.py", "")
         self.write("a_file", "")
         for arguments, text in (
-                (["script.py"], "the following arguments are required: -n"),
-                (["-n", "2"], "the following arguments are required: script"),
+                (["script.py"], "the following arguments are required: -n$"),
+                (["-n", "2"], "the following arguments are required: script$"),
                 (["-n", "0", "script.py"], "-n 0: there must be at least one rank"),
                 (["-n", "two", "script.py"], "invalid int value: 'two'"),
                 (["-n", "2", "missing.py", "x"], "there is no script missing.py"),
@@ -292,7 +292,7 @@ class LauncherTest(unittest.TestCase):
             with self.subTest(arguments=arguments):
                 status, out, err = self.finish(self.start(*arguments))
                 self.assertEqual((status, out), (2, ""))
-                self.assertRegex(err, "pipeloom-run: error: .*(" + text + ")")
+                self.assertRegex(err, "(?m)pipeloom-run: error: .*(" + text + ")")
         status, _, err = self.finish(self.start("-n", "2", "script.py", PATH="/nowhere"))
         self.assertEqual(status, 2)
         self.assertIn("mpirun is not there; install Open MPI (Debian: openmpi-bin)", err)

@@ -17,6 +17,12 @@ cc_library(
     hdrs = glob(["include/**/*.h", "include/**/*.hpp"]),
     includes = ["include"],
 )
+
+# To go with copies of the library.
+filegroup(
+    name = "licenses",
+    srcs = glob(["LICENSE", "THIRD-PARTY-PROGRAMS"]),
+)
 """
 
 def _version(rctx, header):
@@ -37,6 +43,7 @@ def _installed(rctx, root):
     version = _version(rctx, "include/oneapi/dnnl/dnnl_version.h")
     if version[0] != _OLDEST[0] or version < _OLDEST:
         fail("ONEDNN_ROOT is %s, which holds oneDNN %d.%d; 3.2 or a newer 3.x is needed." % (root, version[0], version[1]))
+    rctx.file("LICENSE", "oneDNN is under the Apache License 2.0; its texts came with %s.\n" % root)
     library = "libdnnl.so.%d" % version[0]
     for lib_dir in _LIB_DIRS:
         path = rctx.path("%s/%s/%s" % (root, lib_dir, library))

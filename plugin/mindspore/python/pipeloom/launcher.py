@@ -51,7 +51,8 @@ def _parse(arguments):
                         help="folder for worker_N.log and scheduler.log (default: %(default)s)")
     parser.add_argument("--hostfile", metavar="FILE", help="hosts to run on, as mpirun reads them (default: this one)")
     parser.add_argument("script", help="a Python file")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own")
+    rest = parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own")
+    rest.required = False  # as argparse thinks of them where the script is missing too
     options = parser.parse_args(arguments)
     if options.n < 1:
         parser.error(f"-n {options.n}: there must be at least one rank")
