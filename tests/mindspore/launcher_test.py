@@ -164,7 +164,7 @@ class LauncherTest(unittest.TestCase):
             with self.subTest(code=code):
                 status, _, err = self.run_script(f"import sys\nsys.exit({code})\n")
                 self.assertEqual(status, expected, err)
-                self.assertRegex(err, rf"rank \d \(host \S+, pid \d+\) ended with exit status {expected}; see .*\.log")
+                self.assertRegex(err, rf"rank \d \(.*, pid \d+\) ended with exit status {expected}: {text}; see .*log")
                 self.assertIn(text, self.worker(0) + self.worker(1))
                 self.assert_scheduled(rf"rank \d: exit status {expected}", f"exit status {expected}")
         for code in ("0", "None", ""):
@@ -188,7 +188,7 @@ class LauncherTest(unittest.TestCase):
                     '    raise ValueError("label 12 is out of range")\n'
                     'ValueError: label 12 is out of range\n')
         self.assertRegex(err, re.escape(expected) + r"pipeloom-run: rank 1 \(host \S+, pid \d+\) ended with "
-                         r"exit status 1; see \S+/log_output/worker_1.log\n$")
+                         r"exit status 1: ValueError: label 12 is out of range; see \S+/log_output/worker_1.log\n$")
         self.assertIn(expected, self.worker(1))
         self.assertIn(f"end: {expected!r}", self.worker(1))
         self.assert_scheduled("rank 1: failed: ValueError: label 12 is out of range", "rank 1: exit status 1",
@@ -206,7 +206,8 @@ class LauncherTest(unittest.TestCase):
     def test_long_text_of_an_exception(self):
         status, _, err = self.run_script("raise ValueError('\\n'.join('x' * 300 for _ in range(500)) + ' the end')\n")
         self.assertEqual(status, 1)
-        self.assertRegex(self.scheduler(), r"failed: x+ the end\n")
+        self.assertRegex(self.scheduler(), r"rank \d: failed: ValueError: x{300}\n")
+        self.assertRegex(self.scheduler(), r"rank \d: \| x{300} the end\n")
         self.assertEqual(self.worker(0).count("x" * 300), 2 * 500)
         self.assertRegex(err, r"rank \d .* ended with exit status 1")
 

@@ -28,7 +28,7 @@ import worker  # noqa: E402, from the folder of this file
 del sys.path[0]
 
 _STARTED = re.compile(r"rank (\d+): (host \S+, pid \d+)$")
-_FAILED = re.compile(r"rank (\d+): failed: ")
+_FAILED = re.compile(r"rank (\d+): failed: (.*)")
 _TRACEBACK = re.compile(r"rank (\d+): \| (.*)")
 _ENDED = re.compile(r"rank (\d+): (?:exit status (\d+)|signal (\d+) \([^)]*\)(, sent)?)")
 
@@ -96,6 +96,7 @@ class _SchedulerLog:
         self._rest = b""
         self._places = {}  # of each rank: its host and process
         self._tracebacks = {}
+        self._headlines = {}
         self._failures = []  # ranks that said so themselves, the first one first
         self._ends = {}  # rank: (what, exit status)
         self._killed = []  # ranks that neither they nor we have ended
@@ -116,6 +117,7 @@ class _SchedulerLog:
             self._places[int(match[1])] = match[2]
         elif match := _FAILED.match(line):
             self._failures.append(int(match[1]))
+            self._headlines[int(match[1])] = ": " + match[2]
         elif match := _TRACEBACK.match(line):
             self._tracebacks.setdefault(int(match[1]), []).append(match[2])
         elif match := _ENDED.match(line):
@@ -148,8 +150,8 @@ class _SchedulerLog:
             return self.others
         text = [] if cause == 0 and is_shown else self._tracebacks.get(cause, [])
         place = self._places.get(cause, "not started")
-        return text + [f"pipeloom-run: rank {cause} ({place}) ended with {self._ends[cause][0]}; "
-                       f"see {worker.log_file(log_dir, cause)}"]
+        return text + [f"pipeloom-run: rank {cause} ({place}) ended with {self._ends[cause][0]}"
+                       f"{self._headlines.get(cause, '')}; see {worker.log_file(log_dir, cause)}"]
 
     def close(self, ranks, status):
         for rank in set(range(ranks)) - set(self._ends):

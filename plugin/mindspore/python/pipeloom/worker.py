@@ -40,6 +40,7 @@ _PR_SET_PDEATHSIG = 1
 _IOLBF = 1
 # Bytes that reach pipeloom-run in one piece, not mixed with other ranks': those of one read of mpirun.
 _PIECE = 4096
+_LONGEST_LINE = 500
 
 
 def log_file(log_dir, rank):
@@ -68,8 +69,8 @@ class _Watch:
         signal.signal(LEAVE, self._note_leave)
 
     def _say(self, *texts):
-        """A line each, the last ones if not all fit. Not through stdout, which mpirun makes a terminal."""
-        lines = [f"rank {self._rank}: {text[:500]}\n".encode(errors="replace") for text in texts]
+        """A line each; the first and the last if not all fit. Not through stdout, which mpirun makes a terminal."""
+        lines = [f"rank {self._rank}: {text[:_LONGEST_LINE]}\n".encode(errors="replace") for text in texts]
         while sum(map(len, lines)) > _PIECE:
             del lines[1]
         os.write(2, b"".join(lines))
@@ -98,10 +99,10 @@ class _Watch:
 
     def _read_failure(self):
         """Passes on what the child wrote, which it does at once."""
-        text = os.read(self._failures, _PIECE).decode(errors="replace")
+        text = os.read(self._failures, 2 * _PIECE).decode(errors="replace")
         if text:
-            lines = text.rstrip().splitlines()
-            self._say("failed: " + lines[-1], *("| " + line for line in lines))
+            headline, *lines = text.rstrip().splitlines()
+            self._say("failed: " + headline, *("| " + line for line in lines))
             self._end_soon("its failure")
 
     def run(self):
@@ -151,17 +152,21 @@ def _write_to(path):
 
 
 def _failure_of(error, script):
-    """The traceback from the script's own frames on, as text; empty where the script ends by itself and well."""
+    """(In one line, in full) what the script failed with; the traceback begins with its own frames. Empty where it ends
+    by itself and well."""
     if isinstance(error, SystemExit):
         if error.code is None or error.code == 0:
-            return ""
-        return str(error.code) if not isinstance(error.code, int) else f"SystemExit: {error.code}"
+            return "", ""
+        text = str(error.code) if not isinstance(error.code, int) else f"SystemExit: {error.code}"
+        return text.strip().split("\n")[0], text
     frames = error.__traceback__
     while frames is not None and frames.tb_frame.f_code.co_filename != script:
         frames = frames.tb_next
     if frames is None and not isinstance(error, SyntaxError):
         frames = error.__traceback__
-    return "".join(traceback.format_exception(type(error), error, frames))
+    text = "".join(traceback.format_exception(type(error), error, frames))
+    # MindSpore's own texts go on for many lines.
+    return f"{type(error).__name__}: {str(error).strip()}".split("\n")[0], text
 
 
 def _status_of(error):
@@ -178,16 +183,18 @@ def _run_script(script, arguments, report):
     path = os.path.abspath(script)
     sys.path[0] = os.path.dirname(path)
     pipeloom = None
-    failure, status = "", 0
+    headline, failure, status = "", "", 0
     try:
         import pipeloom  # takes seconds where MindSpore comes with it; the parent does without
         pipeloom.enable()
         runpy.run_path(path, run_name="__main__")
     except BaseException as error:  # SystemExit among them: all ranks are told how this one ended
-        failure, status = _failure_of(error, path), _status_of(error)
+        headline, failure = _failure_of(error, path)
+        status = _status_of(error)
     if failure:
         print(failure.rstrip(), file=sys.stderr, flush=True)
-        os.write(report, failure.encode(errors="replace")[-_PIECE:])
+        text = failure.encode(errors="replace")
+        os.write(report, headline[:_LONGEST_LINE].encode(errors="replace") + b"\n" + text[-_PIECE:])
     os.close(report)
     if pipeloom is not None:
         try:
