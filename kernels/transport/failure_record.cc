@@ -34,7 +34,7 @@ FailureRecord ToFailureRecord(const absl::Status& status) {
   absl::string_view text = status.message();
   const bool fits = text.size() <= sizeof(record.text);
   if (!fits) text = Beginning(text, sizeof(record.text) - kCut.size());
-  std::memcpy(record.text, text.data(), text.size());
+  std::copy(text.begin(), text.end(), record.text);  // an empty one may have no address, which memcpy wants
   record.length = static_cast<int32_t>(text.size());
   if (!fits) {
     std::memcpy(record.text + record.length, kCut.data(), kCut.size());
