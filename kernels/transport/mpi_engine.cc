@@ -6,6 +6,16 @@
 #include "kernels/transport/mpi_status.h"
 
 namespace pipeloom {
+namespace {
+
+// What MPI may read or write until the process ends, even after the last end of a channel. It stays reachable, since a
+// checker of leaks cannot know whose it is.
+std::vector<std::shared_ptr<void>>& MemoryOfMpi() {
+  static auto* const memory = new std::vector<std::shared_ptr<void>>;
+  return *memory;
+}
+
+}  // namespace
 
 absl::StatusOr<std::shared_ptr<MpiEngine>> MpiEngine::Make(Deadline deadline) {
   RETURN_IF_ERROR(InitMpi(deadline));
@@ -28,8 +38,9 @@ absl::StatusOr<std::shared_ptr<MpiEngine>> MpiEngine::Make(Deadline deadline) {
 
 MpiEngine::~MpiEngine() {
   if (requests_.Close()) return;
-  for (std::unique_ptr<MpiChannel>& channel : channels_) channel.release();  // MPI's until the process ends
-  failure_.release();
+  // A rank is done when the others' messages are there; its own may be under way.
+  for (std::unique_ptr<MpiChannel>& channel : channels_) MemoryOfMpi().push_back(std::move(channel));
+  MemoryOfMpi().push_back(std::move(failure_));
 }
 
 absl::Status MpiEngine::CheckOpen(const ChannelSpec& spec, ChannelEnd end) {
