@@ -3,10 +3,11 @@
 //   bazel run --config=asan //tests/fuzz:text_fuzz -- --seconds=60 --seed=7
 //   bazel run --config=asan //tests/fuzz:text_fuzz -- /tmp/fuzz_failure     (that input again)
 //
-// An input at which the process ends, or that takes longer than ten seconds, is written to a file.
+// An input at which the process ends, or that takes more than ten seconds of processor time, is written to a file.
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -34,7 +35,7 @@ extern "C" void __sanitizer_set_death_callback(void (*callback)()) __attribute__
 namespace pipeloom {
 namespace {
 
-constexpr unsigned kSecondsAnInput = 10;
+constexpr time_t kSecondsAnInput = 10;
 
 // For the handlers, which may do no more than write.
 std::string* const failure_file = new std::string;
@@ -57,7 +58,7 @@ void OnSignal(int signal_number) {
 }
 
 void WatchForTheEnd() {
-  for (const int signal_number : {SIGABRT, SIGALRM}) signal(signal_number, OnSignal);
+  for (const int signal_number : {SIGABRT, SIGPROF}) signal(signal_number, OnSignal);
   if (__sanitizer_set_death_callback != nullptr) {
     __sanitizer_set_death_callback(SaveCurrentInput);  // on a bad access, too
     return;
@@ -65,13 +66,19 @@ void WatchForTheEnd() {
   for (const int signal_number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) signal(signal_number, OnSignal);
 }
 
+// Sends SIGPROF after that much processor time, not after a wait for the processor; 0 calls it off.
+void LimitSeconds(time_t seconds) {
+  const itimerval limit = {{0, 0}, {seconds, 0}};
+  setitimer(ITIMER_PROF, &limit, nullptr);
+}
+
 void RunOne(std::string input) {
   *current_input = std::move(input);
-  alarm(kSecondsAnInput);
+  LimitSeconds(kSecondsAnInput);
   // A buffer of its own, so that a read beyond its end is seen.
   const std::vector<uint8_t> bytes(current_input->begin(), current_input->end());
   LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
-  alarm(0);
+  LimitSeconds(0);
 }
 
 int RunFiles(const std::vector<std::string>& files) {
