@@ -1,0 +1,7 @@
+#!/bin/bash
+# Trains in two pipeline stages, each a process; more ranks train on more data at once:
+#
+#   samples/mindspore/run.sh [-n 2] [--epochs 10] [--steps 0] [--seed 1] [--data_dir DIR] [--losses_out FILE]
+#
+# The logs of the ranks are in log_output.
+exec "$(dirname "${BASH_SOURCE[0]}")/launch.sh" 2 log_output distributed_pipeline_parallel.py "$@"
