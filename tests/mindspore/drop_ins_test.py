@@ -235,6 +235,15 @@ class RefusalsTest(unittest.TestCase):
         self.assertRaisesRegex(NotImplementedError, "segment_config", Pipeline, Two(), 2, None, {"a": 0})
         self.assertRaisesRegex(NotImplementedError, "opt_shard=True", PipelineGradReducer, (), opt_shard=True)
 
+    def test_a_cell_with_parameters_and_without_a_stage(self):
+        network = nn.WithLossCell(Two(), nn.MSELoss())
+        staging.require_stages(network)  # none at all: one stage
+        network._backbone.b.pipeline_stage = 1
+        with self.assertRaisesRegex(ValueError, "'_backbone.a' has the parameter a.bias but no stage"):
+            staging.require_stages(network)
+        network._backbone.pipeline_stage = 0
+        staging.require_stages(network)
+
     def test_a_batch_that_does_not_divide(self):
         step = train_step(Two(), 4, {"_backbone.a": 0})
         with self.assertRaisesRegex(ValueError, "batch 6 does not divide into 4 micro-batches; give a multiple of 4"):

@@ -2,7 +2,8 @@
 
 Three ways in, of which each next one changes less of a script:
 
-* `import pipeloom`, then `mindspore.jit(backend="pipeloom")` or `JitConfig(jit_level="O0", backend="pipeloom")`;
+* `import pipeloom`, then `mindspore.jit(backend="pipeloom")` or `JitConfig(jit_level="O0", backend="pipeloom")`, with
+  `pipeloom.Pipeline` for micro-batches; there are as many stages as the cells have;
 * `pipeloom.enable()` at the top: MindSpore's own pipeline classes then run on this backend;
 * `pipeloom-run -n 2 script.py`: no change at all.
 """
@@ -10,11 +11,17 @@ Three ways in, of which each next one changes less of a script:
 import atexit
 import sys
 
+from pipeloom.auto_parallel import PipeloomAutoParallel as AutoParallel
 from pipeloom.enabling import disable, enable
+from pipeloom.grad_reducer import PipelineGradReducer
 from pipeloom.library import library as _library
-from pipeloom.parameters import gather_parameters
+from pipeloom.parameters import gather_parameters, no_init_parameters
+from pipeloom.pipeline import Pipeline
 
-__all__ = ["disable", "enable", "end", "gather_parameters"]
+__all__ = [
+    "AutoParallel", "Pipeline", "PipelineGradReducer", "disable", "enable", "end", "gather_parameters",
+    "no_init_parameters"
+]
 
 _failure = None
 

@@ -11,7 +11,6 @@ import mindspore.parallel.auto_parallel
 import mindspore.parallel.checkpoint_transform
 import mindspore.parallel.nn
 import mindspore.train.model
-from mindspore.graph import api
 from mindspore.nn.cell import Cell
 from mindspore.ops.primitive import Primitive
 
@@ -22,6 +21,9 @@ from pipeloom.settings import require_no_sharding
 
 _patches = Patches()
 _enabled = False
+
+# Stays: mindspore.jit(backend="pipeloom") needs it too.
+graphs.patch(Patches())
 
 _stock_primitive_shard = Primitive.shard
 _stock_cell_shard = Cell.shard
@@ -102,9 +104,6 @@ def enable(threads=None, deadline=None, dump_dir=None):
     if _enabled:
         return
     _patches.replace(_replacements())
-    _patches.set(api._JitExecutor, "compile", graphs.jit_compile)
-    _patches.set(api._CellGraphExecutor, "compile", graphs.cell_compile)
-    _patches.set(Cell, "init_parameters_data", parameters.init_parameters_data)
     _patches.set(Cell, "shard", _cell_shard)
     _patches.set(Primitive, "shard", _primitive_shard)
     _patches.set(mindspore.train.model.Model, "train", _train)
@@ -113,7 +112,7 @@ def enable(threads=None, deadline=None, dump_dir=None):
 
 
 def disable():
-    """MindSpore is as it was. Networks and objects that were made meanwhile stay as they are."""
+    """MindSpore is as it was after `import pipeloom`. Networks and objects that were made meanwhile stay as they are."""
     global _enabled
     if _enabled:
         _patches.undo()

@@ -1,6 +1,9 @@
-"""What happens around the building of a graph: which backend it goes to, its options, its markers, its parameters."""
+"""What happens around the building of a graph: which backend it goes to, its options, its markers, its parameters.
+
+Only graphs for the pipeloom backend are touched, and where stages were asked for those that have some."""
 
 import contextlib
+import dataclasses
 import weakref
 
 from mindspore.graph import api
@@ -38,14 +41,19 @@ def _cells_in(roots):
 
 
 def _settings_for(cells):
-    """Of the AutoParallel that runs or holds them; of the context where there is none."""
+    """Of the AutoParallel that runs or holds them; of the context where there is none; else as many stages as the cells
+    have."""
     if _running:
         return _running[-1].pipeloom_settings
     for cell in cells:
         settings = getattr(cell, "pipeloom_settings", None)
         if settings is not None:
             return settings
-    return context.settings
+    if context.settings.stages > 1:
+        return context.settings
+    # Nothing but mindspore.jit(backend="pipeloom") and stages of cells.
+    last = max((stage for stage in map(staging.stage_of, cells) if stage is not None), default=0)
+    return dataclasses.replace(context.settings, stages=last + 1)
 
 
 def _is_for_pipelines(cell):
@@ -63,6 +71,7 @@ def _mark(roots, cells):
     """Puts the borders of stages that were set since."""
     pipelines = [cell for cell in cells if isinstance(cell, PipelineCell)]
     for pipeline in pipelines:
+        staging.require_stages(pipeline.network)
         staging.mark_network(pipeline.network)
     if not pipelines:
         for root in roots:
@@ -122,6 +131,13 @@ def _roots_of_function(executor):
     if isinstance(executor.obj, Cell):
         roots.append(executor.obj)
     return roots
+
+
+def patch(patches):
+    """From now on building a graph comes by here."""
+    patches.set(api._JitExecutor, "compile", jit_compile)
+    patches.set(api._CellGraphExecutor, "compile", cell_compile)
+    patches.set(Cell, "init_parameters_data", parameters.init_parameters_data)
 
 
 def jit_compile(self, method_name, *args, **kwargs):

@@ -4,7 +4,7 @@ import contextlib
 
 import numpy as np
 
-from mindspore.common.dtype import dtype_to_nptype
+from mindspore.common.dtype import _dtype_to_nptype
 from mindspore.common.initializer import Constant, One, Zero
 from mindspore.common.parameter import Parameter
 from mindspore.common.tensor import Tensor
@@ -60,7 +60,7 @@ def _draw_and_drop(parameter):
     """The stream of random numbers goes on, and no memory is held."""
     initializer = parameter.init_mode.init
     if not isinstance(initializer, (Constant, One, Zero)):
-        initializer(np.empty(parameter.shape, dtype_to_nptype(parameter.dtype)))
+        initializer(np.empty(parameter.shape, _dtype_to_nptype(parameter.dtype)))
 
 
 @contextlib.contextmanager
@@ -136,7 +136,7 @@ def _value_of(parameter, owned):
     """A new array, with the value where this rank owns it."""
     if owned:
         return np.array(parameter.asnumpy())
-    return np.empty(parameter.shape, dtype_to_nptype(parameter.dtype))
+    return np.empty(parameter.shape, _dtype_to_nptype(parameter.dtype))
 
 
 def _require_cell(who, net):

@@ -70,6 +70,29 @@ def mark_network(network):
         _mark(cell, path, stage)
 
 
+def require_stages(network):
+    """ValueError where some cells have a stage, and a cell with parameters of its own is in none that has."""
+    if not has_stages(network):
+        return
+    placed, unplaced = set(), {}
+    pending = [("", network, stage_of(network) is not None)]
+    while pending:
+        path, cell, is_placed = pending.pop()
+        for parameter in cell.get_parameters(expand=False):
+            if is_placed:
+                placed.add(id(parameter))
+            else:
+                unplaced[id(parameter)] = path, parameter.name
+        for name, child in cell.name_cells().items():
+            child_path = f"{path}.{name}" if path else name
+            pending.append((child_path, child, is_placed or stage_of(child) is not None))
+    missing = [place for parameter, place in unplaced.items() if parameter not in placed]
+    if missing:
+        path, parameter = min(missing)
+        raise ValueError(f"the cell '{path}' has the parameter {parameter} but no stage, where other cells have one; "
+                         "give it a stage in stage_config or as its pipeline_stage")
+
+
 def _to_mark(cell, path, inherited):
     """Yields (path, cell, stage)."""
     own = stage_of(cell)
