@@ -56,6 +56,10 @@ absl::Status CopyUpdate(Module& module, const Graph& from, const Node& node, Chu
       operands.push_back(FindOrAddParameter(to, *operand));
       continue;
     }
+    if (operand->kind == Value::Kind::kConstant) {
+      operands.push_back(to.AddConstant(operand->name, operand->type, operand->elements));
+      continue;
+    }
     if (operand->kind != Value::Kind::kSaved && operand->kind != Value::Kind::kBoundary) {
       return absl::UnimplementedError(absl::StrCat("the update of shared parameter ", node.operands[0]->parameter,
                                                    " reads %", operand->name, ", which chunk ", from.chunk->value(),
