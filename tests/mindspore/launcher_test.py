@@ -196,6 +196,15 @@ class LauncherTest(unittest.TestCase):
         self.assertRegex(self.worker(0), r'File ".*script.py", line 6 in loss')  # where it was
         self.assert_gone([self.pid(0), self.pid(1)])
 
+    def test_failure_with_an_end_that_takes_too_long(self):
+        status, _, err = self.run_script("""
+            import atexit, time
+            atexit.register(time.sleep, 300)
+            raise ValueError("label 12 is out of range")
+        """)
+        self.assertEqual(status, 1)
+        self.assertRegex(err, r"ended with signal 9 \(Killed\), sent 5 seconds after its failure: ValueError: label 12")
+
     def test_script_that_is_no_python(self):
         status, _, err = self.run_script("for (;;) {}\n")
         self.assertEqual(status, 1)

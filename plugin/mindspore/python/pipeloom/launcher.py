@@ -123,7 +123,10 @@ class _SchedulerLog:
         elif match := _ENDED.match(line):
             rank = int(match[1])
             what = line.split(": ", 1)[1]
-            self._ends[rank] = (what, int(match[2]) if match[2] else 128 + int(match[3]))
+            status = int(match[2]) if match[2] else 128 + int(match[3])
+            if match[4] and rank in self._failures:
+                status = 1  # it had failed already, and was too slow to end by itself
+            self._ends[rank] = (what, status)
             if match[3] and not match[4]:
                 self._killed.append(rank)
             elif match[2] not in (None, "0"):
