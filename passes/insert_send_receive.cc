@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/base/status_macros.h"
 #include "passes/parts.h"
@@ -46,6 +47,21 @@ size_t CountLeading(const Graph& graph, std::initializer_list<absl::string_view>
   return count;
 }
 
+// Where R receives a value: in front of what reads it first, so that what does not need it goes on before.
+size_t FirstReader(const Graph& graph, const Value* value) {
+  for (size_t i = 0; i < graph.nodes().size(); ++i) {
+    const std::vector<Value*>& operands = graph.nodes()[i]->operands;
+    if (std::find(operands.begin(), operands.end(), value) != operands.end()) return i;
+  }
+  return graph.nodes().size();
+}
+
+size_t PlaceAfter(const Graph& graph, const Node* producer) {
+  const auto place = std::find_if(graph.nodes().begin(), graph.nodes().end(),
+                                  [&](const auto& node) { return node.get() == producer; });
+  return static_cast<size_t>(place - graph.nodes().begin()) + 1;
+}
+
 void AddSend(Module& module, Graph& producer, const Boundary& boundary, int channel) {
   const Value* value = producer.Find(boundary.name);
   const bool once_a_step = producer.part == Part::kReduce || value->producer->op == "grad_accumulate";
@@ -56,7 +72,9 @@ void AddSend(Module& module, Graph& producer, const Boundary& boundary, int chan
     info.rate = Rate::kStep;
   }
   Value* sent = FindOrJoin(sender, boundary);
-  const size_t at = sent->producer == nullptr ? CountLeading(sender, {"send"}) : sender.nodes().size();
+  const size_t at = sent->producer == nullptr      ? CountLeading(sender, {"send"})
+                    : sender.part == Part::kReduce ? PlaceAfter(sender, sent->producer)
+                                                   : sender.nodes().size();
   sender.AddTypedNode("send", {sent}, {{"channel", int64_t{channel}}, {"to", int64_t{boundary.reader.value()}}}, info,
                       {}, "", at);
 }
@@ -77,8 +95,8 @@ void AddReceive(Module& module, const Graph& producer, const Boundary& boundary,
                                                 : Phase::kBackward;
   info.rate = receiver.part == Part::kReduce ? Rate::kStep : Rate::kMicro;
   Value* joined = receiver.Find(boundary.name);
-  const bool read_later = joined == nullptr && receiver.part == Part::kReduce;
-  const size_t at = read_later ? receiver.nodes().size() : CountLeading(receiver, {"send", "receive"});
+  const size_t at =
+      receiver.part == Part::kReduce ? FirstReader(receiver, joined) : CountLeading(receiver, {"send", "receive"});
   const Node* receive =
       receiver.AddTypedNode("receive", {}, {{"channel", int64_t{channel}}, {"from", int64_t{producer.chunk->value()}}},
                             info, {boundary.type}, boundary.name, at);
@@ -132,6 +150,44 @@ void AddReadOutputs(Module& module) {
   }
 }
 
+// In R a rank sends the accumulated gradients of all its chunks, then goes over the chunks in order: what it receives
+// there must not depend on what comes later.
+absl::Status CheckReduceEnds(const Module& module) {
+  std::vector<std::vector<const Node*>> work(static_cast<size_t>(module.config.stages));  // by rank, last one first
+  for (int chunk = module.config.chunks() - 1; chunk >= 0; --chunk) {
+    const Graph* reduce = module.Find(ChunkId(chunk), Part::kReduce);
+    if (reduce == nullptr) continue;
+    std::vector<const Node*>& nodes = work[static_cast<size_t>(chunk % module.config.stages)];
+    for (auto node = reduce->nodes().rbegin(); node != reduce->nodes().rend(); ++node) nodes.push_back(node->get());
+  }
+  absl::flat_hash_set<int64_t> sent;
+  for (const auto& graph : module.graphs) {
+    if (graph->part != Part::kReduce) continue;
+    const size_t first = CountLeading(*graph, {"send"});
+    for (size_t i = 0; i < first; ++i) sent.insert(GetInt(graph->nodes()[i]->attributes, "channel", -1));
+  }
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (std::vector<const Node*>& nodes : work) {
+      while (!nodes.empty()) {
+        const int64_t channel = GetInt(nodes.back()->attributes, "channel", -1);
+        if (nodes.back()->op == "receive" && !sent.contains(channel)) break;
+        if (nodes.back()->op == "send") sent.insert(channel);
+        nodes.pop_back();
+        moved = true;
+      }
+    }
+  }
+  for (const std::vector<const Node*>& nodes : work) {
+    if (nodes.empty()) continue;
+    return absl::UnimplementedError(absl::StrCat(
+        "what is done once a step goes to and fro between the ", module.config.chunks_per_rank, " chunks of a rank: %",
+        nodes.back()->results[0]->name, " of stage ", nodes.back()->info.stage->value(),
+        " would never arrive; choose a schedule with one chunk a rank, such as 1f1b"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<bool> InsertSendReceive::Run(Module& module) const {
@@ -154,6 +210,7 @@ absl::StatusOr<bool> InsertSendReceive::Run(Module& module) const {
   }
   DropUnreadOutputs(module);
   AddReadOutputs(module);
+  RETURN_IF_ERROR(CheckReduceEnds(module));
   return !boundaries.empty();
 }
 

@@ -1,7 +1,9 @@
 """Trains a small network with MindSpore's own interfaces and writes the losses: by itself on one stock process, where
 MindSpore's Pipeline is a loop over micro-batches, or under pipeloom-run.
 
-    oracle_script.py NETWORK OPTIMIZER STAGES LOSSES_OUT
+    oracle_script.py NETWORK OPTIMIZER STAGES LOSSES_OUT [--regularized]
+
+With --regularized there is an L2 term outside the pipeline, a scale of the loss, and a clipped norm of the gradients.
 """
 
 import sys
@@ -20,6 +22,7 @@ BATCH = 16
 WORDS = 8  # of a text
 VOCABULARY = 16
 WIDTH = 12
+LOSS_SCALE = 64.0
 
 
 class MatMulCell(nn.Cell):
@@ -194,7 +197,8 @@ OPTIMIZERS = {
 
 
 def main():
-    network_name, optimizer_name, stages, losses_out = sys.argv[1:]
+    network_name, optimizer_name, stages, losses_out = sys.argv[1:5]
+    regularized = sys.argv[5:] == ["--regularized"]
     stages = int(stages)
     make_network, make_loss, make_inputs, make_labels, cells = NETWORKS[network_name]
     ms.set_context(mode=ms.GRAPH_MODE)
@@ -211,17 +215,32 @@ def main():
                         stage_config=config if stages > 1 else None)
     pipeline.set_train()
 
+    penalized = optimizer.parameters[0]
+
     def forward(x, y):
-        return pipeline(x, y)
+        loss = pipeline(x, y)
+        if regularized:
+            loss = (loss + 0.01 * ops.square(penalized).sum()) * LOSS_SCALE
+        return loss
 
     grad = ops.value_and_grad(forward, None, optimizer.parameters)
-    reducer = PipelineGradReducer(optimizer.parameters, opt_shard=False) if stages > 1 else None
+    scale = LOSS_SCALE if regularized else 1.0
+    reducer = PipelineGradReducer(optimizer.parameters, scale, opt_shard=False) if stages > 1 else None
+    unscale = ops.MultitypeFuncGraph("unscale")
+
+    @unscale.register("Tensor")
+    def unscale_tensor(gradient):
+        return gradient * (1.0 / LOSS_SCALE)
 
     @ms.jit
     def step(x, y):
         loss, grads = grad(x, y)
         if reducer is not None:
             grads = reducer(grads)
+        elif regularized:
+            grads = ops.HyperMap()(unscale, grads)
+        if regularized:
+            grads = ops.clip_by_global_norm(grads, 0.5)
         optimizer(grads)
         return loss
 

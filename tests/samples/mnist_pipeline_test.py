@@ -116,6 +116,7 @@ class Training(InFolder):
         content = self.train("--stages=3", steps=1)[1]
         (length,) = struct.unpack_from("<Q", content)
         header = json.loads(content[8:8 + length])
+        self.assertEqual(header.pop("__metadata__"), {"steps": "1"})
         self.assertEqual({name: entry["shape"]
                           for name, entry in header.items()}, PARAMETERS)
 
