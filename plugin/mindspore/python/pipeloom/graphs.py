@@ -67,10 +67,19 @@ def _require_fp32(cells):
             raise NotImplementedError(f"amp level {level} (mixed precision) is not there yet with pipeloom; use O0")
 
 
+def _inline_early(network):
+    """What lazy_inline(policy="front") means: cells that a Pipeline calls once are no blocks of the graph, which would
+    take their backward parts along as closures."""
+    for _, cell in network.cells_and_names():
+        if hasattr(cell, "cell_init_args"):  # lazy_inline has set it
+            cell.no_inline = False
+
+
 def _mark(roots, cells):
     """Puts the borders of stages that were set since."""
     pipelines = [cell for cell in cells if isinstance(cell, PipelineCell)]
     for pipeline in pipelines:
+        _inline_early(pipeline.network)
         staging.require_stages(pipeline.network)
         staging.mark_network(pipeline.network)
     if not pipelines:
