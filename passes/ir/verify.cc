@@ -345,6 +345,8 @@ absl::Status CheckJoins(const Module& module) {
 
 // More than any machine has ranks; a mistyped number then ends at once and not when memory does.
 constexpr int kMostStages = 1 << 16;
+// More than any machine has cores.
+constexpr int kMostThreads = 1 << 10;
 
 absl::Status CheckConfig(const PipelineConfig& config) {
   if (config.stages > kMostStages) {
@@ -352,6 +354,9 @@ absl::Status CheckConfig(const PipelineConfig& config) {
   }
   if (config.chunks_per_rank < 1 || config.chunks_per_rank > kMostStages) {
     return absl::InvalidArgumentError(absl::StrCat(config.chunks_per_rank, " chunks a rank; give 1 to ", kMostStages));
+  }
+  if (config.threads > kMostThreads) {
+    return absl::InvalidArgumentError(absl::StrCat(config.threads, " threads a rank; give at most ", kMostThreads));
   }
   if (config.stages >= 1 && config.micro_batches >= 1 && config.threads >= 1) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("stages, micro_batches and threads are 1 or more, not ", config.stages,

@@ -86,6 +86,11 @@ absl::Status CellTree::AddParameters(const Cell& cell, const std::string& path, 
       continue;
     }
     const std::string name = prefix + named.name;
+    const Shape& shape = named.parameter->shape();
+    if (std::any_of(shape.begin(), shape.end(), [](int64_t extent) { return extent < 1; })) {
+      return absl::InvalidArgumentError(absl::StrCat(Quoted(path), ": parameter '", name, "' has extents ",
+                                                     ShapeToString(shape), "; give sizes of 1 or more"));
+    }
     if (const NamedParameter* other = FindParameter(name); other != nullptr) {
       return absl::InvalidArgumentError(absl::StrCat(Quoted(other->cell), " and ", Quoted(path),
                                                      " both have a parameter that comes to the name '", name,

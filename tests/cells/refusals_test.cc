@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "plugin/cells/build_module.h"
@@ -57,6 +58,15 @@ std::string MessageOf(std::shared_ptr<Cell> net, int micro_size = 4, StageConfig
 
 TEST(Refusals, NothingIsRefusedWithoutAMistake) {
   EXPECT_EQ(MessageOf(std::make_shared<Network>(), 4, {{"_backbone", 0}, {"_backbone.layer2", 1}}), "");
+}
+
+TEST(Refusals, SizesBelowOneNameTheParameter) {
+  for (const int64_t size : {-1, 0}) {
+    auto net = std::make_shared<SequentialCell>();
+    net->Append<Dense>(6, size);
+    EXPECT_EQ(MessageOf(net), absl::StrCat("cell '_backbone.0': parameter '0.weight' has extents [", size,
+                                           ", 6]; give sizes of 1 or more"));
+  }
 }
 
 TEST(Refusals, UnknownPathsNameTheNearest) {

@@ -216,6 +216,11 @@ TEST(Verify, StagesAreThoseOfThePipeline) {
   EXPECT_THAT(ErrorOf(text(-1)), HasSubstr("stage -1 is not one of the 2 stages"));
 }
 
+TEST(Verify, ThreadsAreNoMoreThanCoresCanBe) {
+  EXPECT_EQ(Verify(*Parse("pipeline {threads=1024}\ngraph @g() -> () {}")), absl::OkStatus());
+  EXPECT_EQ(ErrorOf("pipeline {threads=1000000}\ngraph @g() -> () {}"), "1000000 threads a rank; give at most 1024");
+}
+
 TEST(Verify, ConstantsHaveTheirElements) {
   EXPECT_EQ(ErrorOf("graph @g() -> () { %c = constant [1.0, 2.0] : f32[3] }"),
             "graph @g: %c: a constant of type f32[3] has 1 or 3 elements, not 2");
