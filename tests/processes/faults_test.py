@@ -151,8 +151,10 @@ class Faults(sample.InFolder):
                 self.assertFalse(sample.is_running(frozen))
                 for rank in (0, 2):
                     self.expect_place(rank, output)
-                self.assertRegex(output, r"waited (1\.9|2\.)\d+ seconds for .*; "
-                                 "see what kept rank 1")
+                self.assertRegex(output, r"waited (1\.9|2\.)\d+ seconds for .*; see what kept rank [01]")
+                # Where rank 2 had begun to wait for rank 0 before that waited for the frozen one, its wait ends first.
+                if "see what kept rank 1" not in output:
+                    self.assertRegex(output, r"rank 0, .*channel '[^']*' \(rank 1 -> rank 0")
 
 
 if __name__ == "__main__":
